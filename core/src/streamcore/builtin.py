@@ -1,0 +1,14 @@
+"""What core itself provides, through the same door as every other plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .api import Partitioner
+from .hookspecs import hookimpl
+from .partitioners import Default, Fixed, RoundRobin
+
+
+@hookimpl
+def register_partitioners() -> Iterable[type[Partitioner]]:
+    return [Default, Fixed, RoundRobin]

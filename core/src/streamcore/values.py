@@ -1,0 +1,254 @@
+"""From the text of an option to its value, and back: one parser for each type an option may have."""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Secret:
+    """A text that never shows itself; only `reveal()` gives it away."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text, for the one call that needs it."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+    def __str__(self) -> str:
+        return "***"
+
+    def __format__(self, spec: str) -> str:
+        return "***"
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __getstate__(self) -> tuple[str]:
+        return (self._text,)
+
+    def __setstate__(self, state: tuple[str]) -> None:
+        self._text = state[0]
+
+
+class ByteSize(int):
+    """A number of bytes, written as `64 kb` or `5mb`."""
+
+
+SENSITIVE = re.compile(
+    r"password|passwd|secret|token|api-?key|access-?key|private-?key|service-key|credential"
+    r"|basic[.-]auth|user-info|jaas\.config|http-headers|auth-params|\.key\.pem$|keystore\.key$",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(r"(location|provider|source|lifetime|url|endpoint|-?ms|mechanism)$", re.I)
+
+
+def is_sensitive(key: str) -> bool:
+    """Tell whether the value of this key must never be shown."""
+    return bool(SENSITIVE.search(key)) and not _HARMLESS.search(key)
+
+
+def masked(key: str, value: object) -> str:
+    """Return the value as it may be shown in an error, a plan or a log."""
+    return "***" if isinstance(value, Secret) or is_sensitive(key) else str(value)
+
+
+# --- numbers, truth, text ------------------------------------------------------
+
+
+def _int(text: str) -> int:
+    if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", text):
+        raise ValueError
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if not re.fullmatch(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", text):
+        raise ValueError
+    return float(text)
+
+
+def _bool(text: str) -> bool:
+    return {"true": True, "false": False}[text.strip().lower()]
+
+
+# --- durations ------------------------------------------------------------------
+
+_MICROS: dict[str, float] = {}
+for _micros, _names in (
+    (86_400_000_000, "d day days"),
+    (3_600_000_000, "h hour hours"),
+    (60_000_000, "m min minute minutes"),
+    (1_000_000, "s sec secs second seconds"),
+    (1_000, "ms milli millis millisecond milliseconds"),
+    (1, "µs μs us micro micros microsecond microseconds"),
+    (0.001, "ns nano nanos nanosecond nanoseconds"),
+):
+    _MICROS.update(dict.fromkeys(_names.split(), _micros))
+_MICROS[""] = 1_000  # a bare number counts milliseconds
+
+_ISO_DURATION = re.compile(
+    r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE
+)
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read `10 s`, `5min`, `1 d`, a bare number of milliseconds, or ISO-8601 such as `PT5M`."""
+    text = text.strip()
+    if match := re.fullmatch(r"([0-9]+)\s*(\w*)", text):
+        return timedelta(microseconds=int(match[1]) * _MICROS[match[2].lower()])
+    match = _ISO_DURATION.fullmatch(text)
+    if not match or not any(match.groups()):
+        raise ValueError
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+def show_duration(value: timedelta) -> str:
+    """Write a duration the way users write it."""
+    micros = value // timedelta(microseconds=1)
+    for unit in ("d", "h", "min", "s", "ms", "µs"):
+        if micros and micros % int(_MICROS[unit]) == 0:
+            return f"{micros // int(_MICROS[unit])} {unit}"
+    return "0 s"
+
+
+# --- sizes and lists --------------------------------------------------------------
+
+_BYTES: dict[str, int] = {}
+for _power, _names in enumerate(
+    ("b byte bytes", "k kb kibibytes", "m mb mebibytes", "g gb gibibytes", "t tb tebibytes")
+):
+    _BYTES.update(dict.fromkeys(_names.split(), 1024**_power))
+_BYTES[""] = 1
+
+
+def parse_size(text: str) -> ByteSize:
+    """Read `1024`, `64 kb` or `5 mb`; units are powers of 1024."""
+    match = re.fullmatch(r"\s*([0-9]+)\s*([a-zA-Z]*)\s*", text)
+    if not match:
+        raise ValueError
+    return ByteSize(int(match[1]) * _BYTES[match[2].lower()])
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    """Read `a; b`, quoted items with doubled quotes inside, or a JSON-style `[a, b]`."""
+    stripped = text.strip()
+    if stripped.startswith("[") and stripped.endswith("]"):
+        return _bracketed(stripped)
+    return _split(text, ";")
+
+
+def _bracketed(text: str) -> tuple[str, ...]:
+    try:
+        items = json.loads(text)
+    except ValueError:
+        return _split(text[1:-1], ",")
+    if not all(isinstance(item, str | int | float) for item in items):
+        raise ValueError
+    return tuple(str(item) for item in items)
+
+
+def _split(text: str, separator: str) -> tuple[str, ...]:
+    if not text.strip():
+        return ()
+    items: list[str] = []
+    rest = text
+    while True:
+        rest = rest.lstrip()
+        if rest[:1] in ("'", '"') and rest:
+            quote = rest[0]
+            match = re.match(rf"{quote}((?:[^{quote}]|{quote}{quote})*){quote}\s*", rest)
+            if not match:
+                raise ValueError
+            items.append(match[1].replace(quote * 2, quote))
+            rest = rest[match.end() :]
+            if rest and not rest.startswith(separator):
+                raise ValueError
+        else:
+            cut = rest.find(separator)
+            item = rest if cut < 0 else rest[:cut]
+            if "'" in item or '"' in item:
+                raise ValueError
+            items.append(item.strip())
+            rest = "" if cut < 0 else rest[cut:]
+        if not rest:
+            return tuple(items)
+        rest = rest[len(separator) :]
+
+
+# --- the table of types --------------------------------------------------------------
+
+
+class Kind(Generic[T]):
+    """How values of one type look, are read and are shown."""
+
+    def __init__(
+        self, looks: str, parse: Callable[[str], T], show: Callable[[T], str] = str
+    ) -> None:
+        self.looks, self.parse, self.show = looks, parse, show
+
+
+KINDS: dict[Any, Kind[Any]] = {
+    str: Kind("text", str),
+    Secret: Kind("text, kept secret", Secret, lambda _: "***"),
+    int: Kind("a whole number", _int),
+    float: Kind("a number", _float),
+    bool: Kind("true or false", _bool, lambda value: str(value).lower()),
+    timedelta: Kind("a duration such as '10 s' or '5 min'", parse_duration, show_duration),
+    ByteSize: Kind("a size such as '64 kb' or '5 mb'", parse_size),
+    tuple[str, ...]: Kind("a list separated by ';'", parse_list, ";".join),
+}
+
+
+def choices(hint: Any) -> list[str]:
+    """The texts an enum option accepts; empty for every other type."""
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return [str(member.value) for member in hint]
+    return []
+
+
+def looks_like(hint: Any) -> str:
+    """Say what a value of this type looks like; used by errors, docs and the CLI."""
+    if names := choices(hint):
+        return "one of " + ", ".join(names)
+    if hint in KINDS:
+        return KINDS[hint].looks
+    if hasattr(hint, "kind"):
+        return f"the name of a {hint.kind}"
+    return "text"
+
+
+def parse(hint: Any, text: str) -> Any:
+    """Turn an option's text into a value of the declared type; ValueError or KeyError if it can't."""
+    if choices(hint):
+        by_text = {str(member.value).lower(): member for member in hint}
+        return by_text[text.strip().lower()]
+    return KINDS[hint].parse(text)
+
+
+def show(hint: Any, value: Any) -> str:
+    """Turn a value into the text that would give it."""
+    if isinstance(value, enum.Enum):
+        return str(value.value)
+    if isinstance(value, str):
+        return value
+    return str(KINDS[hint].show(value)) if hint in KINDS else str(value)

@@ -1,0 +1,12 @@
+"""The formats that ship with streamcore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamcore import Format, hookimpl
+
+
+@hookimpl
+def register_formats() -> Iterable[type[Format]]:
+    return []
