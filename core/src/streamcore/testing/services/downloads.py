@@ -35,8 +35,8 @@ def cache() -> Path:
 class Package:
     """A directory of the cache, and how to fill it.
 
-    `fill(target, scratch)` writes into the empty `target`; `scratch` survives a failed attempt, so that
-    what was already downloaded is not downloaded again.
+    `fill(target, scratch)` writes into the empty `target`; `scratch` survives a failed attempt, so
+    that what was already downloaded is not downloaded again.
     """
 
     name: str
@@ -90,7 +90,7 @@ def is_whole(home: Path, *, thorough: bool = False) -> bool:
 def jars(name: str, *coordinates: str, dependencies: bool = False, megabytes: int = 0) -> Package:
     """JVM files given as group:artifact:version[:classifier][@extension].
 
-    They come through the Ivy that ships in PySpark, with everything they depend on or just as named.
+    They come through the Ivy inside PySpark, with all they depend on or just as named.
     """
 
     def fill(target: Path, scratch: Path) -> None:
@@ -181,7 +181,11 @@ def _wanted(coordinates: tuple[str, ...], dependencies: bool) -> str:
 
 def _run(command: list[str]) -> None:
     subprocess.run(
-        command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
 
 

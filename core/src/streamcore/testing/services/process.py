@@ -1,4 +1,4 @@
-"""Child processes that start, are watched, paused and ended by their own id, and never outlive us."""
+"""Child processes that are ended by their own id and never outlive us."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Process:
         return self._popen.poll() is None
 
     def wait_until(self, ready: Callable[[], bool], timeout: float = 60) -> None:
-        """Return once `ready()` holds; raise with the end of the log if the process dies or hangs."""
+        """Return once `ready()` holds; raise with the log if the process dies or hangs."""
         deadline = time.monotonic() + timeout
         while not ready():
             if not self.running:

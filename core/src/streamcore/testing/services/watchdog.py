@@ -1,7 +1,7 @@
 """Ends the services of a process that died without ending them itself.
 
-Runs as a script of its own, with the standard library alone. Its parent writes `+pid` or `-pid` and
-`+directory` or `-directory` lines; when the pipe closes, what is still listed is killed and removed.
+Runs as a script of its own, with the standard library alone. Its parent writes lines with a sign
+and a pid or a directory; when the pipe closes, what is still listed is killed and removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 def birth(pid: int) -> str | None:
     """When the process started, as text to compare; None if there is no such process.
 
-    A pid alone may have been given to another process in the meantime; a pid and its birth never are.
+    A pid alone may have gone to another process in the meantime; a pid with its birth never.
     """
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
