@@ -171,8 +171,7 @@ class Partitioner(Plugin):
     ) -> Sequence[int | None] | None:
         """Return a partition number per row; override this where speed matters."""
         return [
-            self.choose(row, key, target)
-            for row, key in zip(rows.to_pylist(), keys, strict=True)
+            self.choose(row, key, target) for row, key in zip(rows.to_pylist(), keys, strict=True)
         ]
 
     def choose(self, row: Row, key: bytes | None, target: Target) -> int | None:

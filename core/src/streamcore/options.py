@@ -199,9 +199,7 @@ class _Filling:
         self._complain_about_spelling(spec, present, prefix)
         if not present:
             if each.required:
-                self.problems.append(
-                    Problem(key, f"required but missing ({spec.doc.rstrip('.')})")
-                )
+                self.problems.append(Problem(key, f"required but missing ({spec.doc.rstrip('.')})"))
                 return MISSING
             if each.names_a_plugin and each.default is not None:
                 return self._nested(each, prefix + spec.key, each.default)

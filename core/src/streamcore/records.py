@@ -33,7 +33,9 @@ class RecordDecoder:
                 continue
             try:
                 found = list(self._plugin.decode_record(payload, self._schema))
-                pa.RecordBatch.from_pylist(found, schema=self._want)  # a row of wrong types is bad too
+                pa.RecordBatch.from_pylist(
+                    found, schema=self._want
+                )  # a row of wrong types is bad too
             except (RecordError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
                 rejected.append(Rejected(index, str(error) or type(error).__name__))
             else:

@@ -282,7 +282,7 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-_CONFUSABLE = str.maketrans("аеорсухіјѕкΑΒΕΚΟαεκορ", "aeopcyxijskABEKOaekop")  # noqa: RUF001
+_CONFUSABLE = str.maketrans("аеорсухіјѕкΑΒΕΚΟαεκορ", "aeopcyxijskABEKOaekop")
 
 
 def _look_alike(identifier: str, kind: str) -> str:

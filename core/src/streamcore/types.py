@@ -29,7 +29,12 @@ _SIMPLE = {
     "DATE": pa.date32(),
 }
 _DECIMAL = {"DECIMAL", "DEC", "NUMERIC"}
-_LENGTHS = {"CHAR": pa.string(), "VARCHAR": pa.string(), "BINARY": pa.binary(), "VARBINARY": pa.binary()}
+_LENGTHS = {
+    "CHAR": pa.string(),
+    "VARCHAR": pa.string(),
+    "BINARY": pa.binary(),
+    "VARBINARY": pa.binary(),
+}
 _MONTHS = {"YEAR", "MONTH"}
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from xml.sax.saxutils import quoteattr
 from .process import ServiceError, java
 
 MANIFEST = "manifest.json"
+DOWNLOAD = "download"
 ATTEMPTS = 3
 
 
@@ -61,7 +63,7 @@ class Package:
             target.mkdir(parents=True)
             scratch.mkdir(exist_ok=True)
             try:
-                with _progress(self, scratch, target):
+                with _progress(self, scratch / DOWNLOAD):
                     self.fill(target, scratch)
                 break
             except (OSError, subprocess.CalledProcessError) as error:
@@ -99,11 +101,26 @@ def jars(name: str, *coordinates: str, dependencies: bool = False, megabytes: in
         wanted.write_text(_wanted(coordinates, dependencies))
         arguments = [
             *("-settings", os.environ.get("STREAMCORE_IVY_SETTINGS") or str(settings)),
-            *("-cache", str(scratch / "ivy"), "-ivy", str(wanted)),
+            *("-cache", str(scratch / DOWNLOAD), "-ivy", str(wanted)),
             *("-types", "jar", "bundle", "tar.gz"),
             *("-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]"),
         ]
         _run([java(), "-cp", _ivy(), "org.apache.ivy.Main", *arguments])
+
+    return Package(name, fill, megabytes)
+
+
+def archive(name: str, coordinate: str, megabytes: int = 0) -> Package:
+    """The content of a tar.gz among the JVM packages."""
+    inside = jars(name, coordinate)
+
+    def fill(target: Path, scratch: Path) -> None:
+        packed = scratch / "packed"
+        shutil.rmtree(packed, ignore_errors=True)
+        packed.mkdir()
+        inside.fill(packed, scratch)
+        with tarfile.open(next(packed.glob("*.tar.gz"))) as content:
+            content.extractall(target, filter="data")
 
     return Package(name, fill, megabytes)
 
@@ -113,7 +130,7 @@ def npm(name: str, version: str, megabytes: int = 0) -> Package:
 
     def fill(target: Path, scratch: Path) -> None:
         quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-        into = ["--prefix", str(target), "--cache", str(scratch / "npm")]
+        into = ["--prefix", str(target), "--cache", str(scratch / DOWNLOAD)]
         _run([str(node()), str(_npm_cli()), "install", *into, *quiet, f"{name}@{version}"])
 
     return Package(f"{name}-{version}", fill, megabytes)
@@ -216,7 +233,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _progress(package: Package, *directories: Path) -> Iterator[None]:
+def _progress(package: Package, arriving: Path) -> Iterator[None]:
     """Show how much has arrived, measured by what lies on the disk."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
@@ -233,7 +250,7 @@ def _progress(package: Package, *directories: Path) -> Iterator[None]:
 
         def follow() -> None:
             while not done.wait(0.2):
-                bar.update(task, completed=sum(_size(directory) for directory in directories))
+                bar.update(task, completed=_size(arriving))
 
         watcher = threading.Thread(target=follow, daemon=True)
         watcher.start()

@@ -1,0 +1,342 @@
+"""Puts key, value and metadata columns together into a table's rows, and takes them apart again.
+
+Every connector assembles and splits rows here, in Arrow, so that `key.fields`,
+`key.fields-prefix`, `value.fields-include` and metadata columns mean the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .api import Decoded, Format, Rejected
+from .errors import Problem, RecordError
+from .table import ROW_KIND, ROW_KINDS, Column, Table, is_physical
+
+UPDATE_AFTER, DELETE = ROW_KINDS.index("+U"), ROW_KINDS.index("-D")
+_KIND_TEXTS = pa.array(ROW_KINDS, pa.string())
+
+
+class ValueFields(Enum):
+    """The choices of `value.fields-include`."""
+
+    ALL = "ALL"
+    EXCEPT_KEY = "EXCEPT_KEY"
+
+
+@dataclass(frozen=True)
+class KeyValue:
+    """Which physical columns the key and the value of a message carry."""
+
+    key_columns: tuple[str, ...]
+    value_columns: tuple[str, ...]
+    key_schema: pa.Schema
+    value_schema: pa.Schema
+
+
+def key_value(
+    table: Table, key_fields: Sequence[str], prefix: str, include: ValueFields
+) -> KeyValue:
+    """Lay the physical columns out over key and value; the key format never sees the prefix."""
+    physical = table.physical
+    hidden = set(key_fields) if include is ValueFields.EXCEPT_KEY else set()
+    value = tuple(name for name in physical.names if name not in hidden)
+    key = [physical.field(name).with_name(name.removeprefix(prefix)) for name in key_fields]
+    return KeyValue(
+        tuple(key_fields), value, pa.schema(key), pa.schema([physical.field(n) for n in value])
+    )
+
+
+def key_problems(
+    table: Table,
+    key_format: Format | None,
+    key_fields: Sequence[str],
+    prefix: str,
+    include: ValueFields,
+) -> Iterator[Problem]:
+    """Complain about a key that the columns or the format cannot give."""
+    names = table.physical.names
+    if key_format is None and key_fields:
+        yield Problem("key.fields", "can only be declared together with 'key.format'")
+    if key_format is not None and not key_fields:
+        yield Problem("key.format", "needs one or more 'key.fields'")
+    for name in key_fields:
+        if name not in names:
+            choice = ", ".join(names)
+            yield Problem(
+                "key.fields",
+                f"'{name}' is not a physical column of the table; choose from {choice}",
+            )
+        elif not name.startswith(prefix):
+            yield Problem(
+                "key.fields-prefix",
+                f"every field in 'key.fields' must start with '{prefix}', but '{name}' does not",
+            )
+    if prefix and include is ValueFields.ALL:
+        yield Problem(
+            "key.fields-prefix",
+            "is not allowed while 'value.fields-include' is 'ALL'; "
+            "set it to 'EXCEPT_KEY' so that key and value columns do not overlap",
+        )
+    if key_format is not None and key_format.changelog:
+        yield Problem(
+            "key.format",
+            f"'{key_format.identifier}' carries updates and deletes; a key needs an insert-only format",
+        )
+
+
+@dataclass
+class Assembled:
+    """Rows in the table's column order, and the messages that gave none."""
+
+    batch: pa.RecordBatch
+    rejected: Sequence[Rejected]
+    ignored: int
+
+
+class Assembler:
+    """Turns messages into rows of a table; built once per task."""
+
+    def __init__(
+        self,
+        table: Table,
+        layout: KeyValue,
+        key_format: Format | None,
+        value_format: Format,
+        output: pa.Schema,
+        *,
+        upsert: bool = False,
+    ) -> None:
+        self._columns, self._output, self._upsert = table.output, output, upsert
+        wanted = [c.name for c in table.output if is_physical(c)]
+        in_value = set(layout.value_columns)
+        self._stripped = dict(zip(layout.key_columns, layout.key_schema.names, strict=True))
+        key_wanted = [n for n in wanted if n in self._stripped and (upsert or n not in in_value)]
+        self._value_wanted = [n for n in wanted if n in in_value]
+        keys = [c.metadata for c in table.output if c.metadata]
+        self._format_keys = [k.removeprefix("value.") for k in keys if k.startswith("value.")]
+        self.metadata_keys = tuple(
+            k for k in keys if not k.startswith("value.") and k != "row-kind"
+        )
+        """Connector metadata the query reads; the connector supplies nothing else."""
+        value_schema = _all_nullable(layout.value_schema) if upsert else layout.value_schema
+        self._value = value_format.decoder(value_schema, self._value_wanted, self._format_keys)
+        self._key = None
+        if key_format is not None and (key_wanted or upsert):
+            stripped = [self._stripped[n] for n in key_wanted]
+            self._key = key_format.decoder(layout.key_schema, stripped)
+        self._key_wanted = key_wanted
+
+    def assemble(
+        self,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        metadata: Mapping[str, pa.Array],
+    ) -> Assembled:
+        """Decode one batch; `metadata` has an array of one value per message for each key."""
+        decoded = self._value.decode(values)
+        rejected = list(decoded.rejected)
+        rows, origin, kinds = decoded.rows, decoded.origin, decoded.kinds
+        if self._upsert:
+            rows, origin, kinds = self._with_tombstones(decoded, values)
+        key_rows: list[pa.Array] = []
+        if self._key is not None:
+            rows, origin, kinds, key_rows, bad = self._join_keys(keys, rows, origin, kinds)
+            known = {index for index, _ in rejected}
+            rejected += [each for each in bad if each.index not in known]
+        batch = self._project(rows, origin, kinds, key_rows, metadata)
+        return Assembled(batch, sorted(rejected), decoded.ignored)
+
+    def _with_tombstones(
+        self, decoded: Decoded, values: Sequence[bytes | None]
+    ) -> tuple[pa.RecordBatch, pa.Int32Array, pa.Int8Array]:
+        """Put a delete, all its columns null, where each null value stood."""
+        count = decoded.rows.num_rows
+        origin = decoded.origin if decoded.origin is not None else _upto(count)
+        gone = pa.array([i for i, value in enumerate(values) if value is None], pa.int32())
+        kinds = pa.array([UPDATE_AFTER] * count + [DELETE] * len(gone), pa.int8())
+        if not len(gone):
+            return decoded.rows, origin, kinds
+        nulls = [pa.nulls(len(gone), column.type) for column in decoded.rows.columns]
+        both = [
+            pa.concat_arrays([column, null])
+            for column, null in zip(decoded.rows.columns, nulls, strict=True)
+        ]
+        whole = pa.concat_arrays([origin, gone])
+        order = pc.sort_indices(whole)
+        rows = pa.RecordBatch.from_arrays([c.take(order) for c in both], decoded.rows.schema.names)
+        if not both:
+            rows = _without_columns(len(whole))
+        return rows, whole.take(order), kinds.take(order)
+
+    def _join_keys(
+        self,
+        keys: Sequence[bytes | None],
+        rows: pa.RecordBatch,
+        origin: pa.Int32Array | None,
+        kinds: pa.Int8Array | None,
+    ) -> tuple[Any, Any, Any, list[pa.Array], list[Rejected]]:
+        """Give every row the key columns of its message; a bad key costs the message."""
+        assert self._key is not None
+        decoded = self._key.decode(keys)
+        bad = [Rejected(index, f"key: {reason}") for index, reason in decoded.rejected]
+        if self._upsert:
+            bad += [Rejected(i, "the key is null") for i, key in enumerate(keys) if key is None]
+        if decoded.origin is None and origin is None and not bad:
+            return rows, origin, kinds, decoded.rows.columns, bad
+        origin = origin if origin is not None else _upto(rows.num_rows)
+        matches: dict[int, list[int]] = {index: [] for index, _ in bad}
+        for at, index in enumerate(_listed(decoded.origin, decoded.rows.num_rows)):
+            if index not in matches or matches[index]:
+                matches.setdefault(index, []).append(at)
+        left: list[int] = []
+        right: list[int | None] = []
+        for at, index in enumerate(origin.to_pylist()):
+            found = matches.get(index, [None])  # a message without a key has null key columns
+            left += [at] * len(found)
+            right += found  # type: ignore[arg-type]
+        pick = pa.array(left, pa.int64())
+        keys_of = [column.take(pa.array(right, pa.int64())) for column in decoded.rows.columns]
+        taken = rows.take(pick) if rows.num_columns else _without_columns(len(left))
+        kinds = kinds.take(pick) if kinds is not None else None
+        return taken, origin.take(pick), kinds, keys_of, bad
+
+    def _project(
+        self,
+        rows: pa.RecordBatch,
+        origin: pa.Int32Array | None,
+        kinds: pa.Int8Array | None,
+        key_rows: list[pa.Array],
+        metadata: Mapping[str, pa.Array],
+    ) -> pa.RecordBatch:
+        values = dict(zip(self._value_wanted, rows.columns, strict=False))
+        extra = rows.columns[len(self._value_wanted) :]
+        from_format = dict(zip(self._format_keys, extra, strict=True))
+        from_key = dict(zip(self._key_wanted, key_rows, strict=bool(key_rows)))
+        arrays = []
+        for column, target in zip(self._columns, self._output, strict=True):
+            array = self._array(
+                column, rows.num_rows, origin, kinds, values, from_key, from_format, metadata
+            )
+            arrays.append(array if array.type == target.type else _cast(array, target.type))
+        if not arrays:
+            return _without_columns(rows.num_rows)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._output)
+
+    def _array(
+        self,
+        column: Column,
+        count: int,
+        origin: pa.Int32Array | None,
+        kinds: pa.Int8Array | None,
+        values: Mapping[str, pa.Array],
+        from_key: Mapping[str, pa.Array],
+        from_format: Mapping[str, pa.Array],
+        metadata: Mapping[str, pa.Array],
+    ) -> pa.Array:
+        if column.name == ROW_KIND or column.metadata == "row-kind":
+            codes = kinds if kinds is not None else pa.repeat(pa.scalar(0, pa.int8()), count)
+            return _KIND_TEXTS.take(codes)
+        if column.metadata is None:
+            if column.name not in values:
+                return from_key[column.name]
+            if self._upsert and column.name in from_key:  # a tombstone has nothing but its key
+                return pc.coalesce(values[column.name], from_key[column.name])
+            return values[column.name]
+        if column.metadata.startswith("value."):
+            return _cast(from_format[column.metadata.removeprefix("value.")], column.field.type)
+        whole = metadata[column.metadata]
+        return _cast(whole if origin is None else whole.take(origin), column.field.type)
+
+
+@dataclass
+class Split:
+    """Rows taken apart for writing."""
+
+    key: pa.RecordBatch | None
+    value: pa.RecordBatch
+    metadata: Mapping[str, pa.Array]
+    kinds: pa.Int8Array | None
+
+
+class Splitter:
+    """Takes rows of a table apart into key, value, metadata and kinds; built once per task."""
+
+    def __init__(
+        self, table: Table, layout: KeyValue, metadata_types: Mapping[str, pa.DataType]
+    ) -> None:
+        self._table, self._layout, self._types = table, layout, metadata_types
+        self._not_null = [c.name for c in table.writable if not c.nullable and is_physical(c)]
+
+    def split(self, batch: pa.RecordBatch) -> Split:
+        """Split a batch whose columns carry the table's writable columns, by name."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        for name in self._not_null:
+            if columns[name].null_count:
+                row = pc.index(columns[name].is_null(), True).as_py()
+                raise RecordError(f"row {row}: column '{name}' is NOT NULL but its value is null")
+        layout = self._layout
+        key = (
+            self._part(columns, layout.key_columns, layout.key_schema)
+            if layout.key_columns
+            else None
+        )
+        value = self._part(columns, layout.value_columns, layout.value_schema)
+        metadata = {
+            c.metadata: _cast(columns[c.name], self._types[c.metadata])
+            for c in self._table.writable
+            if c.metadata and c.metadata in self._types
+        }
+        kinds = None
+        if ROW_KIND in columns:
+            kinds = pc.index_in(columns[ROW_KIND], value_set=_KIND_TEXTS).cast(pa.int8())
+            if kinds.null_count:
+                strange = columns[ROW_KIND].filter(kinds.is_null())[0]
+                raise RecordError(f"'{strange}' in {ROW_KIND} is not one of {', '.join(ROW_KINDS)}")
+        return Split(key, value, metadata, kinds)
+
+    def _part(
+        self, columns: Mapping[str, pa.Array], names: Sequence[str], schema: pa.Schema
+    ) -> pa.RecordBatch:
+        arrays = [
+            _cast(columns[name], field.type) for name, field in zip(names, schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=_all_nullable(schema))
+
+
+def castable(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether metadata of one type can be declared as a column of the other."""
+    try:
+        pc.cast(pa.nulls(0, source), target)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return False
+    return True
+
+
+def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if array.type == target:
+        return array
+    return pc.cast(array, target, safe=False)
+
+
+def _upto(count: int) -> pa.Int32Array:
+    return pa.array(range(count), pa.int32())
+
+
+def _listed(origin: pa.Int32Array | None, count: int) -> Sequence[int]:
+    return range(count) if origin is None else origin.to_pylist()
+
+
+def _all_nullable(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in schema])
+
+
+def _without_columns(count: int) -> pa.RecordBatch:
+    """A batch that has rows but no columns, as a bare COUNT(*) needs it."""
+    whole = pa.RecordBatch.from_arrays([pa.nulls(count)], ["_"])
+    return whole.select([])

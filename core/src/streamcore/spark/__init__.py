@@ -1,0 +1,1 @@
+"""The bridge to Spark: one data source, the types on both sides, and a session fit for streams."""

@@ -1,0 +1,78 @@
+"""The one Spark data source; the option `connector` decides what it becomes.
+
+Spark reserves names such as 'kafka' and 'json', so connectors cannot be formats of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from ..api import Connector
+from ..checks import check_table
+from ..errors import OptionError
+from ..registry import installed
+from ..table import Table
+from .carrier import unpack
+from .types import spark_schema, table_of
+
+
+class StreamcoreDataSource(DataSource):
+    """`spark.readStream.format("streamcore").option("connector", ...)`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "streamcore"
+
+    def schema(self) -> StructType:
+        """Called by Spark when the reader was given no schema of its own."""
+        table = unpack(self.options).table
+        if table is None:
+            raise OptionError("the table", ["schema: required but missing; call .schema(...)"])
+        return spark_schema(table.columns)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        connector, table = self._resolve(schema, writing=False)
+        return connector.reader(table)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        connector, table = self._resolve(schema, writing=False)
+        return connector.stream_reader(table)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        connector, table = self._resolve(schema, writing=True)
+        if overwrite:
+            raise OptionError(
+                f"connector '{connector.identifier}'",
+                ["mode: overwrite is not possible; use 'append'"],
+            )
+        return connector.writer(table)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        connector, table = self._resolve(schema, writing=True)
+        if overwrite:
+            raise OptionError(
+                f"connector '{connector.identifier}'",
+                [
+                    "outputMode: 'complete' is not possible; use 'append', or 'update' through foreachBatch"
+                ],
+            )
+        return connector.stream_writer(table)
+
+    def _resolve(self, schema: StructType, *, writing: bool) -> tuple[Connector, Table]:
+        carried = unpack(self.options)
+        connector: Any = installed().build("connector", carried.connector, carried.options)
+        names = schema.fieldNames()
+        table = carried.table or table_of(schema)
+        if carried.table is not None and not writing:
+            table = carried.table.reading(names)
+        check_table(connector, table, writing=writing)
+        return connector, table
