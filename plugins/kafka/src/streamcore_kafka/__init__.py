@@ -1,0 +1,1 @@
+"""Kafka tables for streamcore."""
