@@ -226,7 +226,7 @@ class KafkaCluster(Service):
         advertised = {"PLAINTEXT": client}
         if self._proxied:
             behind = free_port()
-            proxy = KafkaProxy(HOST, behind).start()
+            proxy = KafkaProxy(behind).start()
             self.proxies.append(proxy)
             listeners["PROXIED"], advertised["PROXIED"] = behind, proxy.port
         return {
