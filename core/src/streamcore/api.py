@@ -54,7 +54,7 @@ class Plugin:
 class Rejected(NamedTuple):
     """A message that is no row: its place in the batch, and why."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # nobody searches this tuple
     reason: str
 
 
@@ -115,7 +115,7 @@ class Format(Plugin):
         raise PluginError(f"format '{self.identifier}' cannot write.")
 
     def schema_problems(self, schema: pa.Schema, *, writing: bool) -> Iterator[Problem | str]:
-        """Yield complaints about columns this format cannot carry; called when a query is planned."""
+        """Yield complaints about columns this format cannot carry, when a query is planned."""
         yield from ()
 
     def written_to(self, target: str, part: str) -> Format:
@@ -299,7 +299,7 @@ class Connector(Plugin):
 
     @classmethod
     def can(cls, what: str) -> bool:
-        """Whether this connector implements `reader`, `stream_reader`, `writer` or `stream_writer`."""
+        """Whether it implements `reader`, `stream_reader`, `writer` or `stream_writer`."""
         return getattr(cls, what) is not getattr(Connector, what)
 
     def _cannot(self, what: str) -> PluginError:

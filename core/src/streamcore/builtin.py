@@ -11,4 +11,5 @@ from .partitioners import Default, Fixed, RoundRobin
 
 @hookimpl
 def register_partitioners() -> Iterable[type[Partitioner]]:
+    """The partitioners every connector shares."""
     return [Default, Fixed, RoundRobin]

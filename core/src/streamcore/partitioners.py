@@ -45,6 +45,6 @@ class RoundRobin(Partitioner):
         self, rows: pa.RecordBatch, keys: Sequence[bytes | None], target: Target
     ) -> Sequence[int | None] | None:
         count = target.partitions
-        turns = list(range(count)) * (rows.num_rows // count + 2)
+        turns: list[int | None] = list(range(count)) * (rows.num_rows // count + 2)
         first = target.task % count
         return turns[first : first + rows.num_rows]

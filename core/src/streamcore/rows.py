@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .api import Decoded, Format, Rejected
+from .api import Decoded, Decoder, Format, Rejected
 from .errors import Problem, RecordError
 from .table import ROW_KIND, ROW_KINDS, Column, Table, is_physical
 
@@ -86,7 +86,8 @@ def key_problems(
     if key_format is not None and key_format.changelog:
         yield Problem(
             "key.format",
-            f"'{key_format.identifier}' carries updates and deletes; a key needs an insert-only format",
+            f"'{key_format.identifier}' carries updates and deletes; "
+            "a key needs an insert-only format",
         )
 
 
@@ -117,7 +118,10 @@ class Assembler:
         in_value = set(layout.value_columns)
         self._stripped = dict(zip(layout.key_columns, layout.key_schema.names, strict=True))
         key_wanted = [n for n in wanted if n in self._stripped and (upsert or n not in in_value)]
-        self._value_wanted = [n for n in wanted if n in in_value]
+        if upsert:
+            key_wanted = key_wanted or list(layout.key_columns[:1])
+        # One column at least, so that the format can count rows even for a bare COUNT(*).
+        self._value_wanted = [n for n in wanted if n in in_value] or list(layout.value_columns[:1])
         keys = [c.metadata for c in table.output if c.metadata]
         self._format_keys = [k.removeprefix("value.") for k in keys if k.startswith("value.")]
         self.metadata_keys = tuple(
@@ -125,7 +129,9 @@ class Assembler:
         )
         """Connector metadata the query reads; the connector supplies nothing else."""
         value_schema = _all_nullable(layout.value_schema) if upsert else layout.value_schema
-        self._value = value_format.decoder(value_schema, self._value_wanted, self._format_keys)
+        self._value: Decoder = _NothingInside()
+        if layout.value_columns or self._format_keys:
+            self._value = value_format.decoder(value_schema, self._value_wanted, self._format_keys)
         self._key = None
         if key_format is not None and (key_wanted or upsert):
             stripped = [self._stripped[n] for n in key_wanted]
@@ -199,7 +205,7 @@ class Assembler:
         for at, index in enumerate(origin.to_pylist()):
             found = matches.get(index, [None])  # a message without a key has null key columns
             left += [at] * len(found)
-            right += found  # type: ignore[arg-type]
+            right += found
         pick = pa.array(left, pa.int64())
         keys_of = [column.take(pa.array(right, pa.int64())) for column in decoded.rows.columns]
         taken = rows.take(pick) if rows.num_columns else _without_columns(len(left))
@@ -252,6 +258,14 @@ class Assembler:
             return _cast(from_format[column.metadata.removeprefix("value.")], column.field.type)
         whole = metadata[column.metadata]
         return _cast(whole if origin is None else whole.take(origin), column.field.type)
+
+
+class _NothingInside:
+    """Stands in for a value format when every column is in the key: one row per message."""
+
+    def decode(self, messages: Sequence[bytes | None]) -> Decoded:
+        present = [index for index, value in enumerate(messages) if value is not None]
+        return Decoded(_without_columns(len(present)), pa.array(present, pa.int32()))
 
 
 @dataclass

@@ -176,7 +176,7 @@ class _Parser:
             raise TypeTextError(f"'{self.text}': expected a field name")
         token = self.tokens[self.at]
         self.at += 1
-        return token[1:-1].replace("``", "`") if token.startswith("`") else token
+        return str(token[1:-1].replace("``", "`") if token.startswith("`") else token)
 
     def _peek(self) -> str:
         return self.tokens[self.at].upper() if self.at < len(self.tokens) else ""

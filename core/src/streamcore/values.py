@@ -1,4 +1,4 @@
-"""From the text of an option to its value, and back: one parser for each type an option may have."""
+"""From the text of an option to its value and back, for each type an option may have."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def looks_like(hint: Any) -> str:
 
 
 def parse(hint: Any, text: str) -> Any:
-    """Turn an option's text into a value of the declared type; ValueError or KeyError if it can't."""
+    """Turn an option's text into its value; ValueError or KeyError if it is none."""
     if choices(hint):
         by_text = {str(member.value).lower(): member for member in hint}
         return by_text[text.strip().lower()]

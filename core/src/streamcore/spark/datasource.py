@@ -62,7 +62,8 @@ class StreamcoreDataSource(DataSource):
             raise OptionError(
                 f"connector '{connector.identifier}'",
                 [
-                    "outputMode: 'complete' is not possible; use 'append', or 'update' through foreachBatch"
+                    "outputMode: 'complete' is not possible; use 'append', "
+                    "or 'update' through foreachBatch"
                 ],
             )
         return connector.stream_writer(table)
