@@ -54,6 +54,8 @@ class Table:
     primary_key: tuple[str, ...] = ()
     partition_keys: tuple[str, ...] = ()
     projection: tuple[str, ...] | None = None
+    reports: str = ""
+    """Where tasks report what they did (see `reports.py`); empty: nobody listens."""
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:
@@ -93,7 +95,7 @@ class Table:
     def from_json(cls, plain: Mapping[str, Any]) -> Table:
         columns = tuple(Column(**column) for column in plain["columns"])
         keys = {key: tuple(plain.get(key, ())) for key in ("primary_key", "partition_keys")}
-        return cls(columns, plain.get("name", ""), **keys)
+        return cls(columns, plain.get("name", ""), **keys, reports=plain.get("reports", ""))
 
 
 def is_physical(column: Column) -> bool:

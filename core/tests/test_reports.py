@@ -1,0 +1,67 @@
+"""What tasks report reaches the driver once, whatever is retried, lost or forged."""
+
+import time
+
+from streamcore.reports import Collector, Report, send
+
+
+def arrived(collector, table, side, name, expected):
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if collector.totals(table, side).get(name) == expected:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_reports_of_all_tasks_and_batches_add_up():
+    collector = Collector()
+    try:
+        for batch in range(5):
+            for task in range(2):
+                assert send(collector.address, Report("t", "source", "q", batch, task, {"rows": 10}))
+        assert arrived(collector, "t", "source", "rows", 100)
+        assert collector.sides() == [("t", "source")]
+    finally:
+        collector.close()
+
+
+def test_a_task_tried_again_replaces_its_report():
+    collector = Collector()
+    try:
+        send(collector.address, Report("t", "sink", "q", 0, 0, {"rows": 7}))
+        assert arrived(collector, "t", "sink", "rows", 7)
+        send(collector.address, Report("t", "sink", "q", 0, 0, {"rows": 9}))
+        assert arrived(collector, "t", "sink", "rows", 9)
+    finally:
+        collector.close()
+
+
+def test_memory_stays_flat_over_many_batches():
+    collector = Collector()
+    try:
+        for batch in range(200):
+            send(collector.address, Report("t", "source", "q", batch, 0, {"rows": 1}))
+        assert arrived(collector, "t", "source", "rows", 200)
+        assert len(collector._reports) <= 3
+    finally:
+        collector.close()
+
+
+def test_a_stranger_without_the_token_is_not_counted():
+    collector = Collector()
+    try:
+        forged = collector.address.partition("/")[0] + "/guess"
+        send(forged, Report("t", "source", "q", 0, 0, {"rows": 1}))
+        send(collector.address, Report("t", "source", "q", 0, 1, {"rows": 2}))
+        assert arrived(collector, "t", "source", "rows", 2)
+    finally:
+        collector.close()
+
+
+def test_nobody_listening_costs_the_task_nothing():
+    collector = Collector()
+    address = collector.address
+    collector.close()
+    assert send(address, Report("t", "source", "q", 0, 0)) is False
+    assert send("", Report("t", "source", "q", 0, 0)) is False
