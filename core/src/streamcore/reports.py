@@ -69,8 +69,11 @@ class Collector:
             def handle(self) -> None:
                 collector._take(self.rfile.readline(65536))
 
-        self._server = socketserver.ThreadingTCPServer((host, 0), Handler)
-        self._server.daemon_threads = True
+        class Server(socketserver.ThreadingTCPServer):
+            daemon_threads = True
+            request_queue_size = 256  # every task of a large stage may report at once
+
+        self._server = Server((host, 0), Handler)
         self.address = f"{host}:{self._server.server_address[1]}/{self._token}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
