@@ -1,0 +1,40 @@
+import time
+
+from streamcore_sql import parse
+
+TABLE = """
+CREATE TABLE t{n} (
+  `user_id` BIGINT NOT NULL, `item` ROW<id BIGINT, tags ARRAY<STRING>>, `behavior` STRING,
+  `ts` TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', `p` AS PROCTIME(),
+  WATERMARK FOR `ts` AS `ts` - INTERVAL '5' SECOND, PRIMARY KEY (`user_id`) NOT ENFORCED
+) WITH (
+  'connector' = 'kafka', 'topic' = 'user_behavior', 'format' = 'json',
+  'properties.bootstrap.servers' = 'localhost:9092', 'scan.startup.mode' = 'earliest-offset'
+);
+"""
+
+
+def cpu_seconds(text):
+    start = time.process_time()
+    found = parse(text)
+    return len(found), time.process_time() - start
+
+
+def test_a_thousand_tables_take_less_than_two_seconds():
+    count, seconds = cpu_seconds("".join(TABLE.format(n=n) for n in range(1000)))
+    assert count == 1000
+    assert seconds < 2
+
+
+def test_a_script_of_ten_megabytes_is_read_in_linear_time():
+    row = "(1, 'some text, with ; and -- in it', 2.5),\n"
+    small = "INSERT INTO t VALUES " + row * (1_000_000 // len(row)) + "(0, '', 0);"
+    _, seconds = cpu_seconds(small)
+    count, ten_times = cpu_seconds(small * 10)
+    assert count == 10
+    assert ten_times < 30 * max(seconds, 0.05)
+
+
+def test_deep_nesting_and_unclosed_comments_do_not_slow_reading_down():
+    _, seconds = cpu_seconds("SELECT " + "(" * 100_000 + "1" + ")" * 100_000)
+    assert seconds < 5
