@@ -1,6 +1,20 @@
 """Real services on loopback, started from packages: nothing but Java and pip is needed."""
 
 from .kafka import KafkaBroker, KafkaCluster
+from .kinesis import KinesisEmulator
 from .process import ServiceError
+from .proxy import KafkaProxy, TcpProxy, Way
+from .registry import SchemaRegistry
+from .sts import Sts
 
-__all__ = ["KafkaBroker", "KafkaCluster", "ServiceError"]
+__all__ = [
+    "KafkaBroker",
+    "KafkaCluster",
+    "KafkaProxy",
+    "KinesisEmulator",
+    "SchemaRegistry",
+    "ServiceError",
+    "Sts",
+    "TcpProxy",
+    "Way",
+]

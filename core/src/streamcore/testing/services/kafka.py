@@ -2,153 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import secrets
-import shutil
-import socket
-import struct
-import subprocess
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from .downloads import jars
-from .process import HOST, Process, Service, ServiceError, Workspace, free_port, java
+from .kafka_node import Node, random_id, run_tool
+from .process import HOST, Service, ServiceError, Workspace, free_port
 from .proxy import KafkaProxy
 
-VERSION = "4.3.0"
-BROKER = jars(
-    f"kafka-{VERSION}", f"org.apache.kafka:kafka_2.13:{VERSION}", dependencies=True, megabytes=47
-)
-TOOLS = jars(
-    f"kafka-tools-{VERSION}",
-    f"org.apache.kafka:kafka-tools:{VERSION}",
-    "org.slf4j:slf4j-simple:1.7.36",
-    megabytes=1,
-)
-SMALL = {  # what a broker for a few topics on a shared machine needs to differ from the defaults
-    "group.initial.rebalance.delay.ms": "0",
-    "log.cleaner.dedupe.buffer.size": "16777216",
-    "offsets.topic.num.partitions": "4",
-    "transaction.state.log.num.partitions": "4",
-    "share.coordinator.state.topic.num.partitions": "4",
-}
 START_ATTEMPTS = 3
-
-
-def classpath() -> str:
-    """Kafka's own jars, its tools and a logger, as `java -cp` takes them."""
-    return f"{BROKER.path()}/*:{TOOLS.path()}/*"
-
-
-def run_tool(main_class: str, *arguments: str, timeout: float = 60) -> str:
-    """Run one of Kafka's own command line tools and give back what it prints."""
-    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
-    log = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-    done = subprocess.run(
-        [java(), *quick, log, "-cp", classpath(), main_class, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    if done.returncode:
-        said = (done.stderr + done.stdout).strip()
-        raise ServiceError(f"{main_class} ended with status {done.returncode}.\n{said}")
-    return done.stdout
-
-
-class Node:
-    """One broker process, which is a controller as well."""
-
-    def __init__(
-        self,
-        number: int,
-        home: Path,
-        properties: Mapping[str, str],
-        *,
-        client_port: int,
-        detached: bool = False,
-    ) -> None:
-        self.number, self.home, self.client_port = number, home, client_port
-        self._detached = detached
-        self._process: Process | None = None
-        self.log = home / "broker.log"
-        self._config = home / "server.properties"
-        home.mkdir(parents=True, exist_ok=True)
-        lines = {**SMALL, **properties, "node.id": str(number), "log.dirs": str(home / "data")}
-        self._config.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-
-    @property
-    def process(self) -> Process:
-        if self._process is None:
-            raise ServiceError(f"broker {self.number} is not running.")
-        return self._process
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def format(self, cluster: str, *arguments: str) -> None:
-        config = ["-t", cluster, "-c", str(self._config), *arguments]
-        run_tool("kafka.tools.StorageTool", "format", *config)
-
-    def format_like(self, other: Node) -> None:
-        """Take another node's formatted storage under our own number: starts no second JVM."""
-        shutil.copytree(other.home / "data", self.home / "data")
-        meta = self.home / "data" / "meta.properties"
-        text = re.sub(r"node\.id=\d+", f"node.id={self.number}", meta.read_text())
-        meta.write_text(re.sub(r"directory\.id=.*", f"directory.id={_random_id()}", text))
-
-    def launch(self) -> None:
-        self._process = Process(
-            f"Kafka broker {self.number}",
-            [
-                java(),
-                "-Xmx512m",
-                "-Djava.awt.headless=true",
-                "-Dorg.slf4j.simpleLogger.showDateTime=true",
-                "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS",
-                *("-cp", classpath(), "kafka.Kafka", str(self._config)),
-            ],
-            self.log,
-            cwd=self.home,
-            detached=self._detached,
-        )
-
-    def wait_ready(self, members: int = 1, timeout: float = 60) -> None:
-        """Return once the broker knows that many live members and answers for itself."""
-
-        def ready() -> bool:
-            seen = brokers_seen(self.client_port)
-            return self.number in seen and len(seen) >= members
-
-        self.process.wait_until(ready, timeout)
-
-    def start(self) -> None:
-        self.launch()
-        self.wait_ready()
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.stop()
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-
-    def pause(self) -> None:
-        self.process.pause()
-
-    def resume(self) -> None:
-        self.process.resume()
-
-    def restart(self) -> None:
-        """Start again on the same data and ports, after a stop, a kill or none."""
-        self.stop()
-        self.start()
 
 
 class KafkaCluster(Service):
@@ -213,7 +76,7 @@ class KafkaCluster(Service):
                 Node(number, home, properties, client_port=client, detached=self._detached)
             )
         first, *others = self.nodes
-        first.format(_random_id(), *self._format_arguments())
+        first.format(random_id(), *self._format_arguments())
         for node in others:
             node.format_like(first)
         for node in self.nodes:
@@ -338,47 +201,8 @@ class KafkaBroker(KafkaCluster):
         self.node.restart()
 
 
-def brokers_seen(port: int, host: str = HOST) -> set[int]:
-    """The live brokers that the one at this plain listener knows of; none while it does not answer.
-
-    Speaks the few bytes of a Metadata request itself, so that no client library is needed.
-    """
-    no_topics = struct.pack(">i?", 0, False)
-    header = struct.pack(">hhih", 3, 4, 1, -1)  # Metadata v4, correlation 1, no client id
-    try:
-        with socket.create_connection((host, port), timeout=2) as connection:
-            connection.sendall(struct.pack(">i", len(header + no_topics)) + header + no_topics)
-            with connection.makefile("rb") as reply:
-                (size,) = struct.unpack(">i", _exactly(reply.read(4), 4))
-                body = _exactly(reply.read(size), size)
-    except OSError:
-        return set()
-    position, seen = 12, set()
-    (count,) = struct.unpack_from(">i", body, 8)  # after correlation and throttle time
-    for _ in range(count):
-        number, length = struct.unpack_from(">ih", body, position)
-        position += 6 + length + 4
-        (rack,) = struct.unpack_from(">h", body, position)
-        position += 2 + max(rack, 0)
-        seen.add(number)
-    return seen
-
-
-def _exactly(data: bytes, size: int) -> bytes:
-    if len(data) != size:
-        raise ConnectionError("the reply ended early")
-    return data
-
-
 def _listeners(ports: Mapping[str, int]) -> str:
     return ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items())
-
-
-def _random_id() -> str:
-    """A Kafka uuid; one that begins with a dash would be taken for an option."""
-    while (text := urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        continue
-    return text
 
 
 def unique_name(prefix: str) -> str:

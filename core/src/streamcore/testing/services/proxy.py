@@ -26,7 +26,7 @@ class Way(Enum):
 
 
 class Rule:
-    """What happens to the next few frames of one Kafka request: held back, or the connection cut."""
+    """What happens to the next few frames of one kind: held back, or the connection cut."""
 
     def __init__(self, api_key: int, way: Way, times: int, *, cut: bool) -> None:
         self.api_key, self.way, self.cut = api_key, way, cut
@@ -72,11 +72,11 @@ class _Connection:
         self._pumps = 2
 
     def end(self, *, reset: bool = False) -> None:
-        """Have both pumps leave; shutting down reading wakes them and tells the peers nothing."""
+        """Have both pumps leave; shutting down reading wakes them without a word to the peers."""
         self.ended, self._reset = True, reset
         for side in (self.client, self.service):
             with contextlib.suppress(OSError):
-                side.shutdown(socket.SHUT_RD)
+                side.shutdown(socket.SHUT_RD if reset else socket.SHUT_RDWR)
 
     def leave(self) -> None:
         """Called by each pump as its last act; the second one closes the sockets."""
@@ -246,7 +246,7 @@ class TcpProxy(Service):
 
 
 class KafkaProxy(TcpProxy):
-    """A proxy before one broker that sees single requests and can hold back or lose a chosen one."""
+    """A proxy before one broker that can hold back or lose single requests of a chosen kind."""
 
     def __init__(self, port: int, host: str = HOST) -> None:
         super().__init__(port, host)
@@ -280,7 +280,9 @@ class KafkaProxy(TcpProxy):
         with source.makefile("rb") as stream:
             while len(head := stream.read(4)) == 4:
                 (size,) = struct.unpack(">i", head)
-                yield head + stream.read(size)
+                if len(body := stream.read(size)) < size:
+                    return
+                yield head + body
 
     def _pass_on(self, connection: _Connection, way: Way, piece: bytes) -> bool:
         if way is Way.REQUESTS:
@@ -303,7 +305,7 @@ class KafkaProxy(TcpProxy):
         return way is Way.REPLIES
 
     def _deliver_late(self, connection: _Connection, request: bytes) -> None:
-        """Send a held request and wait for its reply: its client may be gone, which must not matter.
+        """Send a held request and wait for its reply: its client may be gone, and need not care.
 
         Closing our side behind it could make the broker drop what it has not read yet.
         """
