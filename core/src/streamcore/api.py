@@ -223,7 +223,10 @@ class Connector(Plugin):
     kind = "connector"
 
     property_version: int = option(
-        "property-version", "Version of the option layout; only 1 exists.", default=1
+        "property-version",
+        "Version of the option layout; only 1 exists.",
+        default=1,
+        check=lambda version: None if version == 1 else "must be 1",
     )
     watermark_emit: WatermarkEmit = option(
         "scan.watermark.emit.strategy",
@@ -257,7 +260,7 @@ class Connector(Plugin):
             if self.alignment_group is None or self.alignment_drift is None:
                 yield Problem(
                     "scan.watermark.alignment.group",
-                    "'scan.watermark.alignment.max-drift' and this must be set together",
+                    "must be set together with 'scan.watermark.alignment.max-drift'",
                 )
             yield Problem(
                 "scan.watermark.alignment.group",

@@ -7,82 +7,30 @@ import functools
 import importlib
 import os
 import re
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, distribution, entry_points
 from typing import Any
 
-import pluggy
 from packaging.requirements import InvalidRequirement, Requirement
 
-from . import hookspecs, options
+from . import filling
 from .api import Connector, CredentialProvider, Format, Partitioner, Plugin
+from .claims import OWNERS, Claim, Provider, clash, is_identifier, look_alike, normal, settle
 from .errors import ClashWarning, PluginError
+from .loading import GROUP, attempt_all, offers, returned
 from .values import Secret
 
-GROUP = "streamcore"
-IMPORT_SECONDS = 5.0
+__all__ = ["OWNERS", "Claim", "Provider", "Registry", "installed", "load"]
 
-HOOKS: Mapping[str, type[Any] | None] = {
+HOOKS: Mapping[str, type[Plugin]] = {
     "register_connectors": Connector,
     "register_formats": Format,
     "register_partitioners": Partitioner,
     "register_credentials": CredentialProvider,
-    "register_commands": None,  # click commands, which are objects and not classes
 }
-
-_OWNED = {
-    "streamcore": {"partitioner": "default fixed round-robin"},
-    "streamcore-formats": {
-        "format": "raw csv json avro avro-confluent protobuf debezium-json canal-json maxwell-json "
-        "ogg-json debezium-avro-confluent"
-    },
-    "streamcore-kafka": {"connector": "kafka"},
-    "streamcore-upsert-kafka": {"connector": "upsert-kafka"},
-    "streamcore-kinesis": {
-        "connector": "kinesis kinesis-legacy",
-        "partitioner": "random",
-        "credentials": "auto basic env-var sys-prop profile assume-role web-identity-token custom",
-    },
-    "streamcore-sql": {"connector": "datagen print blackhole", "command": "run sql check"},
-}
-OWNERS = {
-    (kind, identifier): owner
-    for owner, kinds in _OWNED.items()
-    for kind, identifiers in kinds.items()
-    for identifier in identifiers.split()
-}
-"""Who a name belongs to: installing a stranger never changes what an existing table means."""
-
-
-@dataclass(frozen=True)
-class Provider:
-    """An entry point before it is loaded."""
-
-    distribution: str
-    version: str
-    name: str
-    load: Callable[[], Any]
-    requires: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A row of `list-plugins`: what a distribution claims to provide, and what became of it."""
-
-    kind: str
-    identifier: str
-    status: str
-    distribution: str
-    version: str
-    reason: str = ""
-    factory: Any = None
-
-    @property
-    def source(self) -> str:
-        return f"{self.distribution} {self.version}"
+COMMANDS = "register_commands"
+KINDS = {base.kind: base for base in HOOKS.values()}
 
 
 class Registry:
@@ -97,201 +45,174 @@ class Registry:
         strict: bool = False,
         core_version: str = "",
     ) -> None:
-        self._manager = pluggy.PluginManager(GROUP)
-        self._manager.add_hookspecs(hookspecs)
-        self._allow = None if allow is None else {_normal(name) for name in allow}
+        self._prefer = [normal(name) for name in prefer]
+        self._allow = None if allow is None else {GROUP, *(normal(name) for name in allow)}
+        self._strict = strict
         self._core_version = core_version
-        found = [claim for provider in providers for claim in self._claims(provider)]
-        self.claims = _settle(found, [_normal(name) for name in prefer])
+        self._late: list[tuple[Provider, Callable[..., Any]]] = []
+        self.claims = self._settled(self._plugin_claims(list(providers)))
         self.active = {(c.kind, c.identifier): c for c in self.claims if c.status == "active"}
-        self._report_clashes(strict)
 
     def find(self, kind: str, identifier: str) -> Any:
         """Return the active factory, or say what to install, repair or type instead."""
         for name in (identifier, identifier.strip().lower().replace("_", "-")):
             if claim := self.active.get((kind, name)):
                 return claim.factory
-        wanted = next((base for base in HOOKS.values() if base and base.kind == kind), None)
-        if wanted and wanted.importable and re.fullmatch(r"\w+(\.\w+)*[.:]\w+", identifier):
-            return self._imported(wanted, identifier)
+        base = KINDS.get(kind)
+        if base and base.importable and re.fullmatch(r"\w+(\.\w+)*[.:]\w+", identifier):
+            return self._imported(base, identifier)
         raise PluginError(self._missing(kind, identifier))
 
     def build(self, kind: str, identifier: str, given: Mapping[str, str | Secret]) -> Any:
         """Return the plugin `identifier`, configured from a table's options."""
-        return options.build(self.find(kind, identifier), given, self.find)
+        given = filling.hidden(given)
+        return filling.build(self.find(kind, identifier), given, self.find)
 
     def names(self, kind: str) -> list[str]:
         """The active identifiers of one kind, sorted."""
         return sorted(name for of, name in self.active if of == kind)
 
+    @functools.cached_property
+    def commands(self) -> list[Claim]:
+        """The claims on command names; only the command line needs them, so only it loads them."""
+        calls = [functools.partial(returned, COMMANDS, hook) for _, hook in self._late]
+        outcomes = attempt_all(calls)
+        found: list[Claim] = []
+        for (provider, _), outcome in zip(self._late, outcomes, strict=True):
+            found += _command_claims(provider, outcome)
+        return self._settled(found)
+
     # --- loading ---------------------------------------------------------------------
 
-    def _claims(self, provider: Provider) -> list[Claim]:
-        where = (provider.distribution, provider.version)
-        if self._allow is not None and _normal(provider.distribution) not in {*self._allow, GROUP}:
-            return [Claim("", provider.name, "blocked", *where, "not in STREAMCORE_ALLOW")]
+    def _plugin_claims(self, providers: list[Provider]) -> list[Claim]:
+        claims = [claim for provider in providers if (claim := self._refused(provider))]
+        names = {(claim.distribution, claim.identifier) for claim in claims}
+        ready = [p for p in providers if (p.distribution, p.name) not in names]
+        outcomes = attempt_all([functools.partial(offers, p.load, COMMANDS) for p in ready])
+        for provider, outcome in zip(ready, outcomes, strict=True):
+            if isinstance(outcome, PluginError):
+                claims.append(_whole(provider, "broken", str(outcome)))
+                continue
+            found, late = outcome
+            claims += [_claim(offer, hook, provider) for hook, offer in found]
+            if late is not None:
+                self._late.append((provider, late))
+        return claims
+
+    def _refused(self, provider: Provider) -> Claim | None:
+        if self._allow is not None and normal(provider.distribution) not in self._allow:
+            return _whole(provider, "blocked", "not in STREAMCORE_ALLOW")
         if wish := self._unmet(provider):
             reason = f"needs {wish}, this is streamcore {self._core_version}"
-            return [Claim("", provider.name, "incompatible", *where, reason)]
-        try:
-            module = _bounded(provider.load)
-            offers = list(self._offers(module, f"{provider.distribution}:{provider.name}"))
-        except BaseException as error:  # a plugin may do anything at import, even sys.exit
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            return [Claim("", provider.name, "broken", *where, _reason(error))]
-        return [self._claim(offer, hook, provider) for hook, offer in offers]
-
-    def _offers(self, module: Any, name: str) -> Iterable[tuple[str, Any]]:
-        self._manager.register(module, name)
-        try:
-            self._manager.check_pending()
-        except pluggy.PluginValidationError as error:
-            self._manager.unregister(module)  # else the next plugin is blamed for this one
-            hook = re.search(r"unknown hook '(\w+)'", str(error))
-            raise PluginError(f"unknown hook '{hook[1]}'" if hook else str(error)) from error
-        for caller in self._manager.get_hookcallers(module) or ():
-            for impl in caller.get_hookimpls():
-                if impl.plugin is module:
-                    for offer in impl.function():
-                        yield caller.name, offer
-
-    def _claim(self, offer: Any, hook: str, provider: Provider) -> Claim:
-        where = (provider.distribution, provider.version)
-        base = HOOKS[hook]
-        if base is None:
-            return Claim("command", str(offer.name), "active", *where, factory=offer)
-        if not (isinstance(offer, type) and issubclass(offer, base)):
-            what = offer.__name__ if isinstance(offer, type) else type(offer).__name__
-            reason = f"{hook} returned {what}, which is not a {base.__name__} class"
-            return Claim(base.kind, provider.name, "broken", *where, reason)
-        identifier = str(getattr(offer, "identifier", ""))
-        if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", identifier):
-            reason = f"identifier '{identifier}' is not lower-case ASCII words joined by '-'"
-            if twin := _look_alike(identifier, base.kind):
-                reason += f"; it looks like '{twin}' of {OWNERS[base.kind, twin]}"
-            return Claim(base.kind, identifier, "broken", *where, reason)
-        return Claim(base.kind, identifier, "active", *where, factory=offer)
+            return _whole(provider, "incompatible", reason)
+        return None
 
     def _unmet(self, provider: Provider) -> str:
-        for text in provider.requires:
+        for text in provider.requires if self._core_version else ():
             try:
                 wish = Requirement(text)
             except InvalidRequirement:
                 continue
-            if _normal(wish.name) == GROUP and not wish.marker and self._core_version:
-                if not wish.specifier.contains(self._core_version, prereleases=True):
-                    return f"{wish.name}{wish.specifier}"
+            fits = wish.specifier.contains(self._core_version, prereleases=True)
+            if normal(wish.name) == GROUP and not wish.marker and not fits:
+                return f"{wish.name}{wish.specifier}"
         return ""
+
+    def _settled(self, found: list[Claim]) -> list[Claim]:
+        claims = settle(found, self._prefer)
+        winners = {(c.kind, c.identifier): c for c in claims if c.status == "active"}
+        losers = [c for c in claims if c.status == "shadowed"]
+        clashes = [clash(winners[c.kind, c.identifier], c) for c in losers]
+        if clashes and self._strict:
+            raise PluginError("\n".join(clashes))
+        for text in clashes:
+            warnings.warn(text, ClashWarning, stacklevel=4)
+        return claims
 
     def _imported(self, base: type[Plugin], path: str) -> type[Plugin]:
         module, _, name = path.replace(":", ".").rpartition(".")
         package = module.partition(".")[0]
-        if self._allow is not None and _normal(package) not in self._allow:
+        if self._allow is not None and not self._allow & _distributions_of(package):
             raise PluginError(
                 f"class '{path}' is not allowed: STREAMCORE_ALLOW does not list '{package}'."
             )
-        try:
-            found = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise PluginError(f"could not find and load class '{path}': {error}.") from error
-        if not (isinstance(found, type) and issubclass(found, base)):
+        outcome = attempt_all([lambda: getattr(importlib.import_module(module), name)])[0]
+        if isinstance(outcome, PluginError):
+            raise PluginError(f"could not find and load class '{path}': {outcome}.") from outcome
+        if not (isinstance(outcome, type) and issubclass(outcome, base)):
             raise PluginError(f"class '{path}' is not a streamcore {base.__name__}.")
-        return found
+        if not is_identifier(str(getattr(outcome, "identifier", ""))):
+            raise PluginError(f"class '{path}' has no identifier; its options could not be named.")
+        return outcome
 
     # --- reporting -------------------------------------------------------------------
 
-    def _report_clashes(self, strict: bool) -> None:
-        for claim in self.claims:
-            if claim.status == "shadowed":
-                winner = self.active[claim.kind, claim.identifier]
-                text = (
-                    f"{claim.kind} '{claim.identifier}' is claimed by {winner.source} (active) and "
-                    f"{claim.source} (shadowed). Uninstall one, or set "
-                    f"STREAMCORE_PREFER={claim.distribution} to switch."
-                )
-                if strict:
-                    raise PluginError(text)
-                warnings.warn(text, ClashWarning, stacklevel=4)
-
     def _missing(self, kind: str, identifier: str) -> str:
+        if kind not in KINDS:
+            return f"no kind of plugin called '{kind}'.\nKinds: {', '.join(sorted(KINDS))}"
         names = self.names(kind)
         lines = [f"no {kind} called '{identifier}'."]
-        owner = OWNERS.get((kind, identifier.lower().replace("_", "-")))
-        wreck = next((c for c in self.claims if owner and c.distribution == owner), None)
-        if wreck and wreck.status != "active":
-            lines.append(f"{wreck.source} should provide it but is {wreck.status}: {wreck.reason}.")
-        elif owner:
+        owner = OWNERS.get((kind, identifier.strip().lower().replace("_", "-")))
+        theirs = [c for c in self.claims if owner and normal(c.distribution) == owner]
+        wrecks = [c for c in theirs or self.claims if c.status not in ("active", "shadowed")]
+        if theirs and not wrecks:
+            lines.append(f"{theirs[0].source} lacks it: pip install --upgrade {owner}")
+        elif owner and not theirs:
             lines.append(f"Install it: pip install {owner}")
+        elif theirs:
+            wreck = wrecks[0]
+            lines.append(f"{wreck.source} should provide it but is {wreck.status}: {wreck.reason}.")
         elif close := difflib.get_close_matches(identifier.lower(), names, n=1):
             lines.append(f"Did you mean '{close[0]}'?")
+        else:
+            lines += [f"{c.source} might provide it but is {c.status}: {c.reason}." for c in wrecks]
         lines.append(f"Installed: {', '.join(names) or 'none'}")
         return "\n".join(lines)
 
 
-def _settle(claims: list[Claim], prefer: list[str]) -> list[Claim]:
-    """Keep one claim per identifier active, by preference, owner and name; never by install order."""
-
-    def rank(claim: Claim) -> tuple[int, bool, str]:
-        name = _normal(claim.distribution)
-        preferred = prefer.index(name) if name in prefer else len(prefer)
-        owned = OWNERS.get((claim.kind, claim.identifier)) == claim.distribution
-        return preferred, not owned, name
-
-    settled: list[Claim] = []
-    winners: dict[tuple[str, str], Claim] = {}
-    for claim in sorted(claims, key=rank):
-        slot = (claim.kind, claim.identifier)
-        if claim.status != "active":
-            settled.append(claim)
-        elif slot not in winners:
-            winners[slot] = claim
-            settled.append(claim)
-        elif winners[slot].factory is not claim.factory:  # the same class twice is no clash
-            reason = f"{winners[slot].source} is active"
-            settled.append(replace(claim, status="shadowed", reason=reason))
-    return sorted(settled, key=lambda c: (c.kind, c.identifier, c.status, c.distribution))
+def _whole(provider: Provider, status: str, reason: str) -> Claim:
+    """The claim of a provider that did not get as far as naming what it provides."""
+    return Claim("", provider.name, status, provider.distribution, provider.version, reason)
 
 
-def _bounded(load: Callable[[], Any]) -> Any:
-    """Import in a thread, so that a plugin that hangs is named instead of hanging us."""
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append((load(), None))
-        except BaseException as error:  # handed to the caller, which reports it
-            outcome.append((None, error))
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(IMPORT_SECONDS)
-    if not outcome:
-        raise PluginError(f"still importing after {IMPORT_SECONDS:g} s")
-    value, error = outcome[0]
-    if error is not None:
-        raise error
-    return value
+def _claim(offer: Any, hook: str, provider: Provider) -> Claim:
+    where = (provider.distribution, provider.version)
+    base = HOOKS[hook]
+    if not (isinstance(offer, type) and issubclass(offer, base)):
+        what = offer.__name__ if isinstance(offer, type) else type(offer).__name__
+        reason = f"{hook} returned {what}, which is not a {base.__name__} class"
+        return Claim(base.kind, provider.name, "broken", *where, reason)
+    identifier = str(getattr(offer, "identifier", ""))
+    if not is_identifier(identifier):
+        reason = f"identifier '{identifier}' is not lower-case ASCII words joined by '-'"
+        if twin := look_alike(identifier, [name for kind, name in OWNERS if kind == base.kind]):
+            reason += f"; it looks like '{twin}' of {OWNERS[base.kind, twin]}"
+        return Claim(base.kind, identifier, "broken", *where, reason)
+    return Claim(base.kind, identifier, "active", *where, factory=offer)
 
 
-def _reason(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return f"called sys.exit({error.code!r}) at import"
-    if isinstance(error, PluginError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
+def _command_claims(provider: Provider, outcome: list[Any] | PluginError) -> list[Claim]:
+    where = (provider.distribution, provider.version)
+    if isinstance(outcome, PluginError):
+        return [Claim("command", provider.name, "broken", *where, str(outcome))]
+    return [
+        Claim("command", str(offer.name), "active", *where, factory=offer)
+        if hasattr(offer, "name") and hasattr(offer, "make_context")
+        else Claim(
+            "command",
+            provider.name,
+            "broken",
+            *where,
+            f"{COMMANDS} returned {type(offer).__name__}, which is not a click command",
+        )
+        for offer in outcome
+    ]
 
 
-_CONFUSABLE = str.maketrans("аеорсухіјѕкΑΒΕΚΟαεκορ", "aeopcyxijskABEKOaekop")
+def _distributions_of(package: str) -> set[str]:
+    from importlib.metadata import packages_distributions
 
-
-def _look_alike(identifier: str, kind: str) -> str:
-    plain = identifier.translate(_CONFUSABLE).lower().replace("_", "-").strip()
-    return plain if (kind, plain) in OWNERS else ""
-
-
-def _normal(distribution_name: str) -> str:
-    return re.sub(r"[-_.]+", "-", distribution_name).strip().lower()
+    return {normal(package), *map(normal, packages_distributions().get(package, ()))}
 
 
 def _listed(variable: str) -> list[str] | None:
@@ -299,9 +220,8 @@ def _listed(variable: str) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-@functools.cache
-def installed() -> Registry:
-    """The registry of the running interpreter."""
+def load(*, strict: bool | None = None) -> Registry:
+    """A new registry of what is installed, as the environment's STREAMCORE_* variables ask."""
     found = {
         (ep.dist.name, ep.name, ep.value): Provider(
             ep.dist.name, ep.dist.version, ep.name, ep.load, tuple(ep.dist.requires or ())
@@ -313,10 +233,18 @@ def installed() -> Registry:
         core = distribution(GROUP).version
     except PackageNotFoundError:
         core = ""
+    if strict is None:
+        strict = os.environ.get("STREAMCORE_STRICT", "") not in ("", "0")
     return Registry(
         found.values(),
         prefer=_listed("STREAMCORE_PREFER") or (),
         allow=_listed("STREAMCORE_ALLOW"),
-        strict=os.environ.get("STREAMCORE_STRICT", "") not in ("", "0"),
+        strict=strict,
         core_version=core,
     )
+
+
+@functools.cache
+def installed() -> Registry:
+    """The registry of the running interpreter."""
+    return load()

@@ -58,7 +58,9 @@ SENSITIVE = re.compile(
     r"|basic[.-]auth|user-info|jaas\.config|http-headers|auth-params|\.key\.pem$|keystore\.key$",
     re.IGNORECASE,
 )
-_HARMLESS = re.compile(r"(location|provider|source|lifetime|url|endpoint|-?ms|mechanism)$", re.I)
+_HARMLESS = re.compile(  # what tells where or what kind the secret is, but not the secret
+    r"(location|provider|source|lifetime|url|endpoint|mechanism|arn|name|file|path|[.-]ms)$", re.I
+)
 
 
 def is_sensitive(key: str) -> bool:
@@ -106,19 +108,24 @@ for _micros, _names in (
 _MICROS[""] = 1_000  # a bare number counts milliseconds
 
 _ISO_DURATION = re.compile(
-    r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE
+    r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d{0,9})?)S)?)?",
+    re.IGNORECASE | re.ASCII,
 )
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read `10 s`, `5min`, `1 d`, a bare number of milliseconds, or ISO-8601 such as `PT5M`."""
+    """Read `10 s`, `5min`, `1 d`, a bare number of milliseconds, or ISO-8601 such as `PT5M`.
+
+    Nothing finer than a microsecond is kept.
+    """
     text = text.strip()
     if match := re.fullmatch(r"([0-9]+)\s*(\w*)", text):
         return timedelta(microseconds=int(match[1]) * _MICROS[match[2].lower()])
     match = _ISO_DURATION.fullmatch(text)
     if not match or not any(match.groups()):
         raise ValueError
-    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    days, hours, minutes = (int(part or 0) for part in match.groups()[:3])
+    seconds = float((match[4] or "0").replace(",", "."))
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
@@ -149,6 +156,14 @@ def parse_size(text: str) -> ByteSize:
     return ByteSize(int(match[1]) * _BYTES[match[2].lower()])
 
 
+def show_size(value: int) -> str:
+    """Write a size the way users write it."""
+    for unit in ("tb", "gb", "mb", "kb"):
+        if value and value % _BYTES[unit] == 0:
+            return f"{value // _BYTES[unit]} {unit}"
+    return str(int(value))
+
+
 def parse_list(text: str) -> tuple[str, ...]:
     """Read `a; b`, quoted items with doubled quotes inside, or a JSON-style `[a, b]`."""
     stripped = text.strip()
@@ -168,54 +183,50 @@ def _bracketed(text: str) -> tuple[str, ...]:
 
 
 def _split(text: str, separator: str) -> tuple[str, ...]:
-    if not text.strip():
-        return ()
+    item = r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[^'"SEP]+""".replace("SEP", separator)
+    parts = re.findall(rf"\s*(?:({item})|({separator})|(.))", text.strip(), re.DOTALL)
     items: list[str] = []
-    rest = text
-    while True:
-        rest = rest.lstrip()
-        if rest[:1] in ("'", '"') and rest:
-            quote = rest[0]
-            match = re.match(rf"{quote}((?:[^{quote}]|{quote}{quote})*){quote}\s*", rest)
-            if not match:
-                raise ValueError
-            items.append(match[1].replace(quote * 2, quote))
-            rest = rest[match.end() :]
-            if rest and not rest.startswith(separator):
-                raise ValueError
-        else:
-            cut = rest.find(separator)
-            item = rest if cut < 0 else rest[:cut]
-            if "'" in item or '"' in item:
-                raise ValueError
-            items.append(item.strip())
-            rest = "" if cut < 0 else rest[cut:]
-        if not rest:
-            return tuple(items)
-        rest = rest[len(separator) :]
+    after = separator  # what came before the item at hand
+    for word, mark, stray in parts:
+        if stray or (word and after != separator):
+            raise ValueError  # a quote that is not closed, or text beside a quoted item
+        if word:
+            items.append(_unquoted(word))
+        elif after == separator and items:
+            items.append("")
+        after = mark
+    return tuple(items)
+
+
+def _unquoted(word: str) -> str:
+    if word[0] in "'\"":
+        return word[1:-1].replace(word[0] * 2, word[0])
+    return word.strip()
 
 
 # --- the table of types --------------------------------------------------------------
 
 
 class Kind(Generic[T]):
-    """How values of one type look, are read and are shown."""
+    """How a type is called, how its values look, and how they are read and shown."""
 
     def __init__(
-        self, looks: str, parse: Callable[[str], T], show: Callable[[T], str] = str
+        self, name: str, looks: str, parse: Callable[[str], T], show: Callable[[T], str] = str
     ) -> None:
-        self.looks, self.parse, self.show = looks, parse, show
+        self.name, self.looks, self.parse, self.show = name, looks, parse, show
 
 
 KINDS: dict[Any, Kind[Any]] = {
-    str: Kind("text", str),
-    Secret: Kind("text, kept secret", Secret, lambda _: "***"),
-    int: Kind("a whole number", _int),
-    float: Kind("a number", _float),
-    bool: Kind("true or false", _bool, lambda value: str(value).lower()),
-    timedelta: Kind("a duration such as '10 s' or '5 min'", parse_duration, show_duration),
-    ByteSize: Kind("a size such as '64 kb' or '5 mb'", parse_size),
-    tuple[str, ...]: Kind("a list separated by ';'", parse_list, ";".join),
+    str: Kind("string", "text", str),
+    Secret: Kind("secret", "text, kept secret", Secret, lambda _: "***"),
+    int: Kind("int", "a whole number", _int),
+    float: Kind("float", "a number", _float),
+    bool: Kind("boolean", "true or false", _bool, lambda value: str(value).lower()),
+    timedelta: Kind(
+        "duration", "a duration such as '10 s' or '5 min'", parse_duration, show_duration
+    ),
+    ByteSize: Kind("size", "a size such as '64 kb' or '5 mb'", parse_size, show_size),
+    tuple[str, ...]: Kind("list", "a list separated by ';'", parse_list, ";".join),
 }
 
 
@@ -224,6 +235,15 @@ def choices(hint: Any) -> list[str]:
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return [str(member.value) for member in hint]
     return []
+
+
+def type_name(hint: Any) -> str:
+    """The one word by which documentation calls this type."""
+    if choices(hint):
+        return "enum"
+    if hint in KINDS:
+        return KINDS[hint].name
+    return str(getattr(hint, "kind", "map"))
 
 
 def looks_like(hint: Any) -> str:

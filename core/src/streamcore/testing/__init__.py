@@ -1,4 +1,4 @@
-"""The testing kit: one-line helpers and contracts for plugin authors, and real services to test on."""
+"""The testing kit: one-line helpers, contracts for plugin authors, and real services."""
 
 from .codec import decode, encode
 

@@ -1,0 +1,183 @@
+"""From the options of a table to a configured plugin, or one error that lists every problem."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import OptionError, OptionWarning, PluginError, Problem, StreamcoreError
+from .options import MISSING, Declared, Spec, declared
+from .values import Secret, is_sensitive, looks_like, parse
+
+Given = Mapping[str, str | Secret]
+Find = Callable[[str, str], type[Any]]
+
+
+def hidden(given: Given) -> dict[str, str | Secret]:
+    """The same options, with every value that must not be shown wrapped as a secret."""
+    return {
+        key: Secret(value) if isinstance(value, str) and is_sensitive(key) else value
+        for key, value in given.items()
+    }
+
+
+def build(cls: type[Any], given: Given, find: Find) -> Any:
+    """Build `cls` from a table's options, or raise one error listing every problem."""
+    given = hidden(given)  # rebound: not even a traceback that prints variables may show a secret
+    filling = _Filling(given, find)
+    plugin = filling.fill(cls, "")
+    unknown = filling.unknown()
+    if filling.problems or unknown:
+        hint = f"Run 'streamcore describe {cls.kind} {cls.identifier}' to see every option."
+        if unknown:
+            hint = f"Supported options: {', '.join(filling.supported())}\n{hint}"
+        subject = f"{cls.kind} '{cls.identifier}'"
+        raise OptionError(subject, filling.problems + unknown, hint) from filling.cause
+    return plugin
+
+
+class _Filling:
+    """One walk over a plugin class and the plugins nested in it."""
+
+    def __init__(self, given: Given, find: Find) -> None:
+        # Spark lower-cases option keys and some of ours are camel case, so case never decides.
+        self.given = {key.lower(): (key, value) for key, value in given.items()}
+        self.find = find
+        self.known: set[str] = set()
+        self.deprecated: set[str] = set()
+        self.used: set[str] = set()
+        self.problems: list[Problem] = []
+        self.cause: Exception | None = None
+        for key in given:
+            twin = self.given[key.lower()][0]
+            if twin != key:
+                self.problems.append(Problem(key, f"given twice, also as '{twin}'; set one"))
+
+    def fill(self, cls: type[Any], prefix: str) -> Any:
+        before = len(self.problems)
+        values = {}
+        for each in declared(cls):
+            value = self._map(each, prefix) if each.is_map else self._single(each, prefix)
+            if value is not MISSING:
+                values[each.name] = value
+        if len(self.problems) > before:
+            return None
+        try:
+            plugin = cls(**values)
+            complaints = list(plugin.problems())
+        except Exception as error:  # whatever a plugin's own code does, the user gets one report
+            self._failed(cls, prefix, error)
+            return None
+        for complaint in complaints:
+            key, trouble = complaint if isinstance(complaint, Problem) else ("", complaint)
+            self.problems.append(Problem(prefix + key if key else "", trouble))
+        return plugin if len(self.problems) == before else None
+
+    def unknown(self) -> list[Problem]:
+        """Complain about every key nobody asked for."""
+        canonical = {key.lower(): key for key in self.known}
+        found = []
+        for lower in sorted(self.given.keys() - self.used):
+            close = difflib.get_close_matches(lower, canonical, n=1)
+            hint = f"; did you mean '{canonical[close[0]]}'?" if close else ""
+            found.append(Problem(self.given[lower][0], f"unknown option{hint}"))
+        return found
+
+    def supported(self) -> list[str]:
+        """Every key that would have been read, the deprecated ones marked."""
+        marked = {key: f"{key} (deprecated)" for key in self.deprecated - self.known}
+        return [marked.get(key, key) for key in sorted(self.known | self.deprecated)]
+
+    def _failed(self, cls: type[Any], prefix: str, error: Exception) -> None:
+        said = str(error)
+        if not isinstance(error, StreamcoreError):
+            said = f"{type(error).__name__}: {error}"
+        shown = self._without_secrets(said)
+        self.cause = error if shown == said else None
+        key = f"{prefix}*" if prefix else ""
+        what = f"{cls.kind} '{cls.identifier}' could not be set up: {shown}"
+        self.problems.append(Problem(key, what))
+
+    def _without_secrets(self, text: str) -> str:
+        for _, value in self.given.values():
+            if isinstance(value, Secret) and value:
+                text = text.replace(value.reveal(), "***")
+        return text
+
+    def _map(self, each: Declared, prefix: str) -> dict[str, str | Secret]:
+        stem = prefix + each.spec.key[:-1]
+        self.known.add(stem + "*")
+        collected: dict[str, str | Secret] = {}
+        for lower, (key, value) in self.given.items():
+            if lower.startswith(stem.lower()) and len(lower) > len(stem):
+                self.used.add(lower)
+                collected[key[len(stem) :]] = value
+        return collected
+
+    def _single(self, each: Declared, prefix: str) -> Any:
+        spec = each.spec
+        self.known.update(prefix + key for key in (spec.key, *spec.also))
+        self.deprecated.update(prefix + key for key in spec.was)
+        present = [key for key in spec.keys if (prefix + key).lower() in self.given]
+        self.used.update((prefix + key).lower() for key in present)
+        self._complain_about_spelling(spec, present, prefix)
+        if not present:
+            return self._absent(each, prefix)
+        key = prefix + present[0]
+        given = self.given[key.lower()][1]
+        read = self._nested if each.names_a_plugin else self._value
+        return read(each, key, given)
+
+    def _absent(self, each: Declared, prefix: str) -> Any:
+        spec = each.spec
+        if each.required:
+            elsewhere = "".join(f", or as '{prefix}{key}'" for key in spec.also)
+            trouble = f"required but missing{elsewhere} ({spec.doc.rstrip('.')})"
+            self.problems.append(Problem(prefix + spec.key, trouble))
+            return MISSING
+        if each.names_a_plugin and each.default is not None:
+            return self._nested(each, prefix + spec.key, each.default)
+        return each.default
+
+    def _complain_about_spelling(self, spec: Spec, present: list[str], prefix: str) -> None:
+        twins = [key for key in present if key == spec.key or key in spec.also]
+        if len({self.given[(prefix + key).lower()][1] for key in twins}) > 1:
+            names = " and ".join(f"'{prefix}{key}'" for key in twins)
+            self.problems.append(Problem(prefix + spec.key, f"{names} mean the same; set one"))
+        for key in present:
+            if key in spec.was:
+                warnings.warn(
+                    f"'{prefix}{key}' is deprecated; write '{prefix}{spec.key}'",
+                    OptionWarning,
+                    stacklevel=6,
+                )
+
+    def _value(self, each: Declared, key: str, given: str | Secret) -> Any:
+        if each.hint is Secret and isinstance(given, str):
+            given = Secret(given)
+        value: Any = given
+        try:
+            if each.hint is not Secret:
+                value = parse(each.hint, given.reveal() if isinstance(given, Secret) else given)
+        except (ValueError, KeyError, OverflowError):
+            self.problems.append(Problem(key, f"'{given}' is not {looks_like(each.hint)}"))
+            return MISSING
+        if each.spec.check and (complaint := each.spec.check(value)):
+            self.problems.append(Problem(key, f"'{given}' {self._without_secrets(complaint)}"))
+            return MISSING
+        return value
+
+    def _nested(self, each: Declared, key: str, identifier: str | Secret) -> Any:
+        try:
+            name = identifier.reveal() if isinstance(identifier, Secret) else identifier
+            factory = self.find(each.hint.kind, name)
+        except PluginError as error:
+            trouble = " ".join(str(error).splitlines())
+            self.problems.append(Problem(key, self._without_secrets(trouble)))
+            return MISSING
+        # 'value.format' = 'json' reads its options from 'value.json.*'
+        stem = key + "." if each.spec.below else key[: key.rfind(".") + 1]
+        own = factory.option_prefix
+        return self.fill(factory, stem + (f"{factory.identifier}." if own is None else own))

@@ -1,0 +1,110 @@
+"""Loads plugins one by one, so that none can take the others down, whatever it does at import."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
+
+import pluggy
+
+from . import hookspecs
+from .errors import PluginError
+
+GROUP = "streamcore"
+LOAD_SECONDS = 4.5
+"""How long a plugin may take to load; it is named within 5 s if it hangs."""
+_PATIENCE = (
+    1.0  # then the next plugin starts, so that several hanging ones cost little more than one
+)
+
+T = TypeVar("T")
+Offers = list[tuple[str, Any]]
+
+
+class Attempt(Generic[T]):
+    """A call in a thread of its own, because nothing else can be left when it hangs."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._values: list[T] = []
+        self._error: BaseException | None = None
+        self._deadline = time.monotonic() + LOAD_SECONDS
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        self._thread.join(_PATIENCE)
+
+    def _run(self) -> None:
+        try:
+            self._values.append(self._work())
+        except BaseException as error:  # even sys.exit; handed to whoever asks for the outcome
+            self._error = error
+
+    def outcome(self) -> T:
+        """Return what the call returned, or raise a PluginError that says why it did not."""
+        self._thread.join(max(0.0, self._deadline - time.monotonic()))
+        if self._thread.is_alive():
+            raise PluginError(f"did not load within {LOAD_SECONDS:g} s")
+        if isinstance(self._error, KeyboardInterrupt):
+            raise self._error
+        if self._error is not None:
+            raise PluginError(_reason(self._error)) from self._error
+        return self._values[0]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"called sys.exit({error.code!r})"
+    if isinstance(error, PluginError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def attempt_all(works: Sequence[Callable[[], T]]) -> list[T | PluginError]:
+    """Make every call, and give back for each what it returned or why it failed."""
+    attempts = [Attempt(work) for work in works]
+    outcomes: list[T | PluginError] = []
+    for attempt in attempts:
+        try:
+            outcomes.append(attempt.outcome())
+        except PluginError as error:
+            outcomes.append(error)
+    return outcomes
+
+
+def offers(load: Callable[[], Any], late: str) -> tuple[Offers, Callable[..., Any] | None]:
+    """Load a plugin module and collect what its hooks return.
+
+    The hook called `late` is not called but given back, for the one caller who needs it.
+    """
+    manager = pluggy.PluginManager(GROUP)  # one each: what one plugin does wrong stays with it
+    manager.add_hookspecs(hookspecs)
+    module = load()
+    manager.register(module, "plugin")
+    try:
+        manager.check_pending()
+    except pluggy.PluginValidationError as error:
+        hook = re.search(r"unknown hook '(\w+)'", str(error))
+        raise PluginError(f"unknown hook '{hook[1]}'" if hook else str(error)) from error
+    found: Offers = []
+    postponed: Callable[..., Any] | None = None
+    callers = manager.get_hookcallers(module) or []
+    for caller in callers:
+        for impl in caller.get_hookimpls():
+            if caller.name == late:
+                postponed = impl.function
+            else:
+                found.extend((caller.name, offer) for offer in returned(caller.name, impl.function))
+    if not callers:
+        raise PluginError("implements no hook; is @hookimpl missing?")
+    return found, postponed
+
+
+def returned(hook: str, function: Callable[..., Any]) -> list[Any]:
+    """Call one hook of one plugin."""
+    result = function()
+    if isinstance(result, Iterable) and not isinstance(result, type):
+        return list(result)
+    raise PluginError(f"{hook} returned {type(result).__name__}, not a list")
