@@ -1,0 +1,257 @@
+"""The `kafka` connector: its options, and which reader or writer serves a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from streamcore import (
+    ByteSize,
+    Connector,
+    Format,
+    MetadataKey,
+    Partitioner,
+    Problem,
+    Secret,
+    Table,
+    at_least,
+    option,
+)
+from streamcore.failures import FailureHandler
+from streamcore.rows import ValueFields
+from streamcore.table import ALL_CHANGES, INSERT_ONLY
+
+from . import validation
+from .metadata import metadata_keys
+from .offsets import EXAMPLE, Bounded, Startup
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+
+
+class Delivery(Enum):
+    """The choices of `sink.delivery-guarantee`."""
+
+    NONE = "none"
+    AT_LEAST_ONCE = "at-least-once"
+    EXACTLY_ONCE = "exactly-once"
+
+
+class NamingStrategy(Enum):
+    """The choices of `sink.transaction-naming-strategy`."""
+
+    INCREMENTING = "INCREMENTING"
+    POOLING = "POOLING"
+
+
+class Kafka(Connector):
+    """Reads and writes Kafka topics, as a stream or as a batch."""
+
+    identifier = "kafka"
+
+    servers: str = option(
+        "properties.bootstrap.servers",
+        "Brokers to ask first, as host:port,host:port.",
+        example="localhost:9092",
+    )
+    properties: Mapping[str, str | Secret] = option(
+        "properties.*",
+        "Settings of the Kafka client, in the words of its Java or its C library.",
+    )
+    topic: tuple[str, ...] = option(
+        "topic",
+        "Topics to read. One topic is written to; of several, each row's 'topic' picks one.",
+        default=(),
+        example="orders;returns",
+    )
+    topic_pattern: str | None = option(
+        "topic-pattern",
+        "A regular expression; every topic whose whole name matches is read, or may be written to.",
+        default=None,
+        example="orders-.*",
+    )
+    format: Format = option("format", "How values are encoded.", also=("value.format",))
+    key_format: Format | None = option("key.format", "How keys are encoded.", default=None)
+    key_fields: tuple[str, ...] = option(
+        "key.fields", "The columns that make up the key, in this order.", default=()
+    )
+    key_prefix: str = option(
+        "key.fields-prefix",
+        "Begins the names of key columns in the table, but not inside the key.",
+        default="",
+    )
+    value_fields: ValueFields = option(
+        "value.fields-include",
+        "Whether the value repeats the columns of the key.",
+        default=ValueFields.ALL,
+    )
+
+    startup: Startup = option(
+        "scan.startup.mode",
+        "Where a new query starts. A checkpoint always wins over this.",
+        default=Startup.GROUP,
+    )
+    startup_offsets: str | None = option(
+        "scan.startup.specific-offsets",
+        "The first offset of each partition, for mode 'specific-offsets'.",
+        default=None,
+        example=EXAMPLE,
+    )
+    startup_millis: int | None = option(
+        "scan.startup.timestamp-millis",
+        "Milliseconds since 1970, for mode 'timestamp': the first record at or after it.",
+        default=None,
+    )
+    bounded_mode: Bounded = option(
+        "scan.bounded.mode", "Where reading ends.", default=Bounded.UNBOUNDED
+    )
+    bounded_offsets: str | None = option(
+        "scan.bounded.specific-offsets",
+        "The offset before which each partition ends, for mode 'specific-offsets'.",
+        default=None,
+        example=EXAMPLE,
+    )
+    bounded_millis: int | None = option(
+        "scan.bounded.timestamp-millis",
+        "Milliseconds since 1970, for mode 'timestamp': the first record at or after it is left out.",
+        default=None,
+    )
+    discovery: timedelta = option(
+        "scan.topic-partition-discovery.interval",
+        "How often to look for new topics and partitions; 0: only when a query starts.",
+        default=timedelta(minutes=5),
+        check=at_least(0),
+    )
+    scan_parallelism: int | None = option(
+        "scan.parallelism",
+        "The number of tasks a large batch is read with. More than there are partitions "
+        "splits partitions, which gives up their order. Default: the cores of the driver.",
+        default=None,
+        check=at_least(1),
+    )
+    max_rows: int | None = option(
+        "scan.max-rows-per-batch",
+        "The largest number of offsets in a micro-batch.",
+        default=None,
+        check=at_least(1),
+    )
+    max_bytes: ByteSize | None = option(
+        "scan.max-bytes-per-batch",
+        "About the largest size of a micro-batch, by the average size of recent records.",
+        default=None,
+        check=at_least(1),
+        example="256 mb",
+    )
+    fail_on_data_loss: bool = option(
+        "scan.fail-on-data-loss",
+        "Whether records that are gone before they were read fail the query, or only warn.",
+        default=True,
+    )
+    per_partition_watermark: bool = option(
+        "scan.watermark.per-partition",
+        "Whether the watermark follows the slowest partition instead of the fastest.",
+        default=False,
+    )
+    failure_handler: FailureHandler = option(
+        "scan.deser.failure-handler",
+        "What to do with a record that cannot be decoded.",
+        default=FailureHandler.FAIL,
+    )
+    failure_topic: str | None = option(
+        "scan.deser.failure-topic",
+        "The topic for records that cannot be decoded, for handler 'dead-letter'.",
+        default=None,
+    )
+
+    partitioner: Partitioner = option(
+        "sink.partitioner",
+        "Chooses the partition of a record: a name, or the dotted path of a Partitioner class.",
+        default="default",
+    )
+    delivery: Delivery = option(
+        "sink.delivery-guarantee",
+        "What a failure may do to written rows: lose them, repeat them, or neither.",
+        default=Delivery.AT_LEAST_ONCE,
+    )
+    transactional_prefix: str | None = option(
+        "sink.transactional-id-prefix",
+        "Begins every transactional.id; unique to this sink, and the same after a restart.",
+        default=None,
+    )
+    naming_strategy: NamingStrategy = option(
+        "sink.transaction-naming-strategy",
+        "Accepted. Transactional ids are always few and reused, which is what POOLING asks for.",
+        default=NamingStrategy.INCREMENTING,
+    )
+    semantic: Delivery | None = option(
+        "sink.semantic",
+        "Deprecated name of 'sink.delivery-guarantee'; wins over it when both are set.",
+        default=None,
+    )
+    sink_parallelism: int | None = option(
+        "sink.parallelism",
+        "The number of tasks that write.",
+        default=None,
+        check=at_least(1),
+    )
+
+    @property
+    def guarantee(self) -> Delivery:
+        """The delivery guarantee in force: the deprecated option wins, as it always did."""
+        return self.semantic or self.delivery
+
+    @property
+    def group(self) -> str | None:
+        """The consumer group that offsets are read from and committed to."""
+        return validation.text(self.properties.get("group.id")) or None
+
+    @property
+    def routes_by_row(self) -> bool:
+        """Whether each row says which topic it is written to."""
+        return self.topic_pattern is not None or len(self.topic) != 1
+
+    def problems(self) -> Iterator[Problem | str]:
+        yield from super().problems()
+        yield from validation.option_problems(self)
+
+    def metadata(self) -> Mapping[str, MetadataKey]:
+        return metadata_keys(self.format, topic_is_writable=self.routes_by_row)
+
+    def produces(self) -> frozenset[str]:
+        return ALL_CHANGES if self.format.changelog else INSERT_ONLY
+
+    def accepts(self) -> frozenset[str]:
+        return ALL_CHANGES if self.format.changelog else INSERT_ONLY
+
+    def bounded(self) -> bool:
+        return self.bounded_mode is not Bounded.UNBOUNDED
+
+    def table_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
+        yield from validation.table_problems(self, table, writing=writing)
+
+    def reader(self, table: Table) -> DataSourceReader:
+        from .source import KafkaReader
+
+        return KafkaReader(self, table)
+
+    def stream_reader(self, table: Table) -> DataSourceStreamReader:
+        from .source import KafkaStreamReader
+
+        return KafkaStreamReader(self, table)
+
+    def writer(self, table: Table) -> DataSourceWriter:
+        from .sink import KafkaWriter
+
+        return KafkaWriter(self, table)
+
+    def stream_writer(self, table: Table) -> DataSourceStreamWriter:
+        from .sink import KafkaStreamWriter
+
+        return KafkaStreamWriter(self, table)
