@@ -174,8 +174,9 @@ class _Filling:
             name = identifier.reveal() if isinstance(identifier, Secret) else identifier
             factory = self.find(each.hint.kind, name)
         except PluginError as error:
-            trouble = " ".join(str(error).splitlines())
-            self.problems.append(Problem(key, self._without_secrets(trouble)))
+            lines = self._without_secrets(str(error)).splitlines()
+            sentences = [line if line[-1] in ".?" else line + "." for line in lines]
+            self.problems.append(Problem(key, " ".join(sentences).rstrip(".")))
             return MISSING
         # 'value.format' = 'json' reads its options from 'value.json.*'
         stem = key + "." if each.spec.below else key[: key.rfind(".") + 1]
