@@ -25,7 +25,7 @@ class Safe(Format):
 
     def problems(self):
         if self.token.reveal().startswith("canary"):
-            raise RuntimeError(f"the service said: {self.token.reveal()} is not known")
+            raise RuntimeError(f"{self.token.reveal()} is not known")
         yield from ()
 
 
@@ -120,7 +120,7 @@ def test_errors_name_the_key_and_hide_the_value():
     assert [str(problem) for problem in error.value.problems] == [
         "pin: '***' is too short",
         "api-key: '***' is not a whole number",
-        "safe.*: format 'safe' could not be set up: RuntimeError: the service said: *** is not known",
+        "safe.*: format 'safe' could not be set up: RuntimeError: *** is not known",
         "unknown.password: unknown option",
     ]
     assert error.value.__cause__ is None
@@ -163,10 +163,24 @@ def test_a_missing_plugin_is_named_without_its_options():
 
 @pytest.mark.parametrize(
     "key",
-    """password properties.ssl.key.password properties.sasl.jaas.config aws.secret.access-key
-    basic-auth.user-info value.avro-confluent.basic-auth.credentials-source-secret api-key apikey
-    oauth.token service-key http-headers auth-params properties.ssl.keystore.key
-    aws.credentials.basic.secretkey properties.sasl.password bearer-auth.token""".split(),
+    [
+        "password",
+        "properties.ssl.key.password",
+        "properties.sasl.jaas.config",
+        "aws.secret.access-key",
+        "basic-auth.user-info",
+        "value.avro-confluent.basic-auth.credentials-source-secret",
+        "api-key",
+        "apikey",
+        "oauth.token",
+        "service-key",
+        "http-headers",
+        "auth-params",
+        "properties.ssl.keystore.key",
+        "aws.credentials.basic.secretkey",
+        "properties.sasl.password",
+        "bearer-auth.token",
+    ],
 )
 def test_keys_that_carry_secrets_are_known(key):
     assert is_sensitive(key)
@@ -176,10 +190,20 @@ def test_keys_that_carry_secrets_are_known(key):
 
 @pytest.mark.parametrize(
     "key",
-    """topic format properties.bootstrap.servers properties.ssl.keystore.location
-    aws.credentials.provider properties.sasl.oauthbearer.token.endpoint.url key.fields
-    properties.sasl.mechanism scan.startup.mode aws.credentials.role.arn
-    aws.credentials.role.sessionName aws.credentials.webIdentityToken.file""".split(),
+    [
+        "topic",
+        "format",
+        "properties.bootstrap.servers",
+        "properties.ssl.keystore.location",
+        "aws.credentials.provider",
+        "properties.sasl.oauthbearer.token.endpoint.url",
+        "key.fields",
+        "properties.sasl.mechanism",
+        "scan.startup.mode",
+        "aws.credentials.role.arn",
+        "aws.credentials.role.sessionName",
+        "aws.credentials.webIdentityToken.file",
+    ],
 )
 def test_keys_that_carry_none_are_shown(key):
     assert not is_sensitive(key)
