@@ -1,0 +1,62 @@
+"""`python -m benchmarks [--only NAME...] [--quick] [--no-flink] [--json FILE]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from . import kafka_source
+from .measure import Case
+from .setting import Setting, sitting
+
+GROUPS: dict[str, Callable[[Setting], Iterator[Case]]] = {"kafka-source": kafka_source.cases}
+
+
+def main() -> None:
+    """Run the chosen groups, print their tables, and keep the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("--only", nargs="*", choices=sorted(GROUPS), default=sorted(GROUPS))
+    parser.add_argument("--quick", action="store_true", help="smaller topics and fewer runs")
+    parser.add_argument("--no-flink", action="store_true", help="leave Flink SQL out")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    chosen = parser.parse_args()
+    found: list[Case] = []
+    with sitting(quick=chosen.quick, with_flink=not chosen.no_flink) as setting:
+        for name in chosen.only:
+            for case in GROUPS[name](setting):
+                print(table(case), flush=True)
+                found.append(case)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(document(found), indent=1) + "\n")
+
+
+def table(case: Case) -> str:
+    """One case as text: a line per side."""
+    lines = [f"\n{case.what}"]
+    for outcome in case.outcomes:
+        against = "" if outcome is case.outcomes[0] else f"ours is {case.verdict(outcome)}"
+        lines.append(
+            f"  {outcome.side:14} {outcome.rate:>12,.0f} rows/s  ±{outcome.spread:4.0%}  "
+            f"{outcome.cpu_per_million:6.2f} CPU s/M  {outcome.peak_mb:6.0f} MB  {against}"
+        )
+    return "\n".join(lines)
+
+
+def document(cases: list[Case]) -> dict[str, object]:
+    """The figures with what they were measured on."""
+    names = ("streamcore", "pyspark", "pyarrow", "confluent-kafka")
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        "versions": {name: version(name) for name in names},
+        "cases": [case.as_json() for case in cases],
+    }
+
+
+if __name__ == "__main__":
+    main()

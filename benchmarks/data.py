@@ -1,0 +1,146 @@
+"""The messages everyone reads: the same bytes for every side, made once per sitting."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+COLUMNS = {
+    "user_id": "BIGINT",
+    "item_id": "BIGINT",
+    "category_id": "BIGINT",
+    "behavior": "STRING",
+    "price": "DOUBLE",
+    "ts": "TIMESTAMP(3)",
+    "city": "STRING",
+    "ok": "BOOLEAN",
+}
+AVRO_SCHEMA = {
+    "type": "record",
+    "name": "record",
+    "namespace": "org.apache.flink.avro.generated",
+    "fields": [
+        {"name": name, "type": ["null", kind], "default": None}
+        for name, kind in zip(
+            COLUMNS,
+            (
+                "long",
+                "long",
+                "long",
+                "string",
+                "double",
+                {"type": "long", "logicalType": "timestamp-millis"},
+                "string",
+                "boolean",
+            ),
+            strict=True,
+        )
+    ],
+}
+_BEHAVIOR = ("pv", "buy", "cart", "fav")
+_CITY = ("Berlin", "Paris", "München", "New York", "São Paulo", "Tokyo", "Nairobi", "Lima")
+_START = datetime(2024, 1, 1)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of the benchmark table."""
+
+    user_id: int
+    item_id: int
+    category_id: int
+    behavior: str
+    price: float
+    ts: datetime
+    city: str
+    ok: bool
+
+
+def events(count: int, seed: int = 1) -> Iterator[Event]:
+    """A repeatable stream of events."""
+    dice = random.Random(seed)
+    for n in range(count):
+        yield Event(
+            dice.randrange(1_000_000),
+            dice.randrange(10_000_000),
+            n % 1000,
+            _BEHAVIOR[n & 3],
+            round(dice.random() * 1000, 2),
+            _START + timedelta(milliseconds=n),
+            _CITY[n % 8],
+            n % 3 == 0,
+        )
+
+
+def as_json(event: Event) -> bytes:
+    return (
+        f'{{"user_id":{event.user_id},"item_id":{event.item_id},"category_id":{event.category_id},'
+        f'"behavior":"{event.behavior}","price":{event.price},"ts":"{_text(event.ts)}",'
+        f'"city":"{event.city}","ok":{"true" if event.ok else "false"}}}'
+    ).encode()
+
+
+def as_csv(event: Event) -> bytes:
+    return (
+        f"{event.user_id},{event.item_id},{event.category_id},{event.behavior},{event.price},"
+        f"{_text(event.ts)},{event.city},{'true' if event.ok else 'false'}"
+    ).encode()
+
+
+def as_debezium(event: Event) -> bytes:
+    return b'{"before":null,"after":' + as_json(event) + b',"op":"c","ts_ms":1700000000000}'
+
+
+def avro_writer() -> Callable[[Event], bytes]:
+    import fastavro
+
+    schema = fastavro.parse_schema(AVRO_SCHEMA)
+
+    def as_avro(event: Event) -> bytes:
+        out = io.BytesIO()
+        plain = vars(event) | {"ts": int((event.ts - datetime(1970, 1, 1)).total_seconds() * 1000)}
+        fastavro.schemaless_writer(out, schema, plain)
+        return out.getvalue()
+
+    return as_avro
+
+
+def encoder(name: str) -> Callable[[Event], bytes]:
+    """How one event is written in a format."""
+    simple = {"json": as_json, "csv": as_csv, "debezium-json": as_debezium}
+    return simple[name] if name in simple else avro_writer()
+
+
+def _text(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
+
+
+def produce(servers: str, topic: str, format_name: str, count: int) -> None:
+    """Fill a topic: distinct messages repeated, so that making them is not the benchmark."""
+    from confluent_kafka import Producer
+
+    producer = Producer(
+        {
+            "bootstrap.servers": servers,
+            "linger.ms": 50,
+            "batch.size": 1_000_000,
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 1_000_000,
+            "partitioner": "consistent_random",
+        }
+    )
+    encode = encoder(format_name)
+    messages = [encode(event) for event in events(min(count, 200_000))]
+    for n in range(count):
+        while True:
+            try:
+                producer.produce(topic, messages[n % len(messages)], partition=n & 3)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if n % 10_000 == 0:
+            producer.poll(0)
+    producer.flush()

@@ -1,0 +1,56 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.table.api.EnvironmentSettings;
+import org.apache.flink.table.api.TableEnvironment;
+
+/** Runs one script per input line (base64), in this process, and prints the seconds it took. */
+public class RunSql {
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader in =
+                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        System.out.println("ready");
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String script = new String(Base64.getDecoder().decode(line), StandardCharsets.UTF_8);
+            try {
+                System.out.println("took " + run(script));
+            } catch (Exception failure) {
+                System.out.println("failed " + String.valueOf(root(failure)).replace('\n', ' '));
+            }
+            System.out.flush();
+        }
+    }
+
+    private static double run(String script) throws Exception {
+        Configuration settings = new Configuration();
+        settings.setString("parallelism.default", System.getProperty("parallelism", "2"));
+        settings.setString("table.exec.source.idle-timeout", "1 s");
+        TableEnvironment tables =
+                TableEnvironment.create(
+                        EnvironmentSettings.newInstance()
+                                .inStreamingMode()
+                                .withConfiguration(settings)
+                                .build());
+        long start = System.nanoTime();
+        for (String statement : script.split(";\\s*\n")) {
+            if (statement.isBlank()) {
+                continue;
+            }
+            var result = tables.executeSql(statement.trim());
+            if (statement.trim().toUpperCase().startsWith("INSERT")) {
+                start = Math.max(start, 0);
+                result.await();
+            }
+        }
+        return (System.nanoTime() - start) / 1e9;
+    }
+
+    private static Throwable root(Throwable failure) {
+        while (failure.getCause() != null) {
+            failure = failure.getCause();
+        }
+        return failure;
+    }
+}

@@ -1,0 +1,124 @@
+"""What runs inside a Spark process: each function is one job, and answers seconds and rows."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as every Spark program writes it
+from streamcore import Column, Table
+from streamcore.spark.carrier import pack
+from streamcore.spark.types import spark_schema
+
+from .data import AVRO_SCHEMA, COLUMNS
+
+Answer = dict[str, Any]
+_DDL = ", ".join(
+    f"{name} {kind.replace('TIMESTAMP(3)', 'TIMESTAMP_NTZ')}" for name, kind in COLUMNS.items()
+)
+
+
+def read_ours(
+    spark: SparkSession, servers: str, topic: str, format_name: str, columns: Sequence[str]
+) -> Answer:
+    return _timed(_ours(spark, servers, topic, format_name, columns))
+
+
+def read_spark(
+    spark: SparkSession, servers: str, topic: str, format_name: str, columns: Sequence[str]
+) -> Answer:
+    return _timed(_sparks(spark, servers, topic, format_name, columns))
+
+
+def check_ours(spark: SparkSession, **source: Any) -> Answer:
+    return _checked(_ours(spark, **source))
+
+
+def check_spark(spark: SparkSession, **source: Any) -> Answer:
+    return _checked(_sparks(spark, **source))
+
+
+def _ours(
+    spark: SparkSession, servers: str, topic: str, format_name: str, columns: Sequence[str]
+) -> DataFrame:
+    table = Table(tuple(Column(name, kind) for name, kind in COLUMNS.items()), "bench")
+    options = {
+        "connector": "kafka",
+        "topic": topic,
+        "properties.bootstrap.servers": servers,
+        "scan.startup.mode": "earliest-offset",
+        "format": format_name,
+    }
+    schema = spark_schema(table.reading(columns).output)
+    reader = spark.readStream.format("streamcore").options(**pack(options, table)).schema(schema)
+    return reader.load()
+
+
+def _sparks(
+    spark: SparkSession, servers: str, topic: str, format_name: str, columns: Sequence[str]
+) -> DataFrame:
+    raw = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .load()
+    )
+    value = F.col("value").cast("string")
+    if format_name == "json":
+        row = F.from_json(value, _DDL, {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"})
+    elif format_name == "csv":
+        row = F.from_csv(value, _DDL, {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"})
+    else:
+        import json
+
+        from pyspark.sql.avro.functions import from_avro
+
+        row = from_avro(F.col("value"), json.dumps(AVRO_SCHEMA))
+    return raw.select(row.alias("r")).select(*(f"r.{name}" for name in columns))
+
+
+def _timed(frame: DataFrame) -> Answer:
+    """Read everything there is into nothing, as one streaming query with AvailableNow."""
+    checkpoint = tempfile.mkdtemp(prefix="bench")
+    try:
+        start = time.perf_counter()
+        query = (
+            frame.writeStream.format("noop")
+            .option("checkpointLocation", checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        seconds = time.perf_counter() - start
+        rows = sum(int(progress["numInputRows"]) for progress in query.recentProgress)
+    finally:
+        shutil.rmtree(checkpoint, ignore_errors=True)
+    return {"seconds": seconds, "rows": rows}
+
+
+def _checked(frame: DataFrame) -> Answer:
+    """Read everything and add it up, to see that all sides read the same."""
+    found: list[str] = []
+
+    def add_up(batch: DataFrame, _: int) -> None:
+        sums = [
+            F.sum(F.xxhash64(F.col(name).cast("string")).cast("decimal(38,0)"))
+            for name in batch.columns
+        ]
+        row = batch.agg(F.count("*"), *sums).collect()[0]
+        found.append(",".join(str(value) for value in row))
+
+    checkpoint = tempfile.mkdtemp(prefix="bench")
+    try:
+        start = time.perf_counter()
+        writer = frame.writeStream.foreachBatch(add_up).option("checkpointLocation", checkpoint)
+        writer.trigger(availableNow=True).start().awaitTermination()
+        seconds = time.perf_counter() - start
+    finally:
+        shutil.rmtree(checkpoint, ignore_errors=True)
+    return {"seconds": seconds, "rows": int(found[0].split(",")[0]), "checksum": found[0]}

@@ -1,0 +1,101 @@
+"""Times alternating runs of several sides, and says when a lead is smaller than the noise."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Run:
+    """One run of one side: how long it took, what it cost, and what it computed."""
+
+    seconds: float
+    rows: int
+    cpu: float = 0.0
+    peak_mb: float = 0.0
+    checksum: str = ""
+    extra: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Outcome:
+    """All runs of one side of a case."""
+
+    side: str
+    runs: list[Run]
+
+    @property
+    def rate(self) -> float:
+        """Rows per second, median of the runs."""
+        return statistics.median(run.rows / run.seconds for run in self.runs)
+
+    @property
+    def spread(self) -> float:
+        """Half the range of the runs' rates, relative to the median."""
+        rates = [run.rows / run.seconds for run in self.runs]
+        return (max(rates) - min(rates)) / 2 / self.rate
+
+    @property
+    def cpu_per_million(self) -> float:
+        return statistics.median(run.cpu / run.rows * 1e6 for run in self.runs)
+
+    @property
+    def peak_mb(self) -> float:
+        return max(run.peak_mb for run in self.runs)
+
+
+@dataclass
+class Case:
+    """What was compared, on what, and how it came out; the first side is ours."""
+
+    name: str
+    what: str
+    outcomes: list[Outcome]
+
+    def ratio(self, other: Outcome) -> float:
+        return self.outcomes[0].rate / other.rate
+
+    def verdict(self, other: Outcome) -> str:
+        """The ratio in words, honest about noise."""
+        ratio = self.ratio(other)
+        noise = self.outcomes[0].spread + other.spread
+        doubt = " (within the noise)" if abs(ratio - 1) < noise else ""
+        return f"{ratio:.2f}x{doubt}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "what": self.what,
+            "sides": [
+                {
+                    "side": o.side,
+                    "rows_per_second": round(o.rate),
+                    "spread": round(o.spread, 3),
+                    "cpu_seconds_per_million_rows": round(o.cpu_per_million, 3),
+                    "peak_worker_mb": round(o.peak_mb, 1),
+                    "ratio_ours_to_this": round(self.ratio(o), 3),
+                    "runs": [asdict(run) for run in o.runs],
+                }
+                for o in self.outcomes
+            ],
+        }
+
+
+def alternate(
+    name: str, what: str, sides: Mapping[str, Callable[[], Run]], *, runs: int, warmups: int
+) -> Case:
+    """Run every side in turn, again and again, so that drift of the machine hits all alike."""
+    kept: dict[str, list[Run]] = {side: [] for side in sides}
+    for turn in range(warmups + runs):
+        for side, run in sides.items():
+            result = run()
+            if turn >= warmups:
+                kept[side].append(result)
+    checks = {side: {run.checksum for run in found} for side, found in kept.items()}
+    counts = {side: {run.rows for run in found} for side, found in kept.items()}
+    if len(set().union(*counts.values())) > 1 or len(set().union(*checks.values()) - {""}) > 1:
+        raise SystemExit(f"{name}: the sides computed different things: {counts} {checks}")
+    return Case(name, what, [Outcome(side, found) for side, found in kept.items()])

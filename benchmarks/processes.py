@@ -1,0 +1,92 @@
+"""What a process and its children cost, read from /proc: CPU seconds and memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def tree(root: int) -> set[int]:
+    """The process and all its descendants."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            fields = _stat(int(entry.name))
+            if fields:
+                parents[int(entry.name)] = int(fields[1])
+    found = {root}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        if not more:
+            return found
+        found |= more
+
+
+def cpu_seconds(pids: set[int]) -> float:
+    """User and system time of live processes and of their children that have ended."""
+    total = 0
+    for pid in pids:
+        if fields := _stat(pid):
+            total += sum(int(field) for field in fields[11:15])
+    return total / _TICKS
+
+
+def is_python_worker(pid: int) -> bool:
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"pyspark.daemon" in command or b"pyspark.worker" in command
+    except OSError:
+        return False
+
+
+def resident_mb(pid: int) -> float:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 2**20
+    except (OSError, IndexError):
+        return 0.0
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+@dataclass
+class Cost:
+    """Filled in while a `watched` block runs."""
+
+    cpu: float = 0.0
+    peak_worker_mb: float = 0.0
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+
+@contextmanager
+def watched(root: int, every: float = 0.2) -> Iterator[Cost]:
+    """Measure what the process tree spends, and its largest Python worker, inside the block."""
+    cost = Cost()
+
+    def sample() -> None:
+        while not cost._stop.wait(every):
+            sizes = [resident_mb(pid) for pid in tree(root) if is_python_worker(pid)]
+            cost.peak_worker_mb = max([cost.peak_worker_mb, *sizes])
+
+    before = cpu_seconds(tree(root))
+    sampler = threading.Thread(target=sample, daemon=True)
+    sampler.start()
+    try:
+        yield cost
+    finally:
+        cost._stop.set()
+        sampler.join()
+        cost.cpu = cpu_seconds(tree(root)) - before
+        time.sleep(0)

@@ -1,0 +1,73 @@
+"""One sitting: the broker, the filled topics, and a warm process per side."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from streamcore.testing.services import KafkaBroker
+
+from .data import produce
+from .sides import FlinkSide, SparkSide
+
+
+@dataclass
+class Setting:
+    """What a case needs to run; sides start when first asked for."""
+
+    broker: KafkaBroker
+    rows: int
+    runs: int
+    warmups: int
+    cores: int
+    with_flink: bool
+    _open: ExitStack
+    _topics: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def servers(self) -> str:
+        return self.broker.bootstrap_servers
+
+    def topic(self, format_name: str, rows: int | None = None) -> str:
+        """A topic of 4 partitions with this many events, filled once."""
+        name = f"bench-{format_name}-{rows or self.rows}"
+        if name not in self._topics:
+            self.broker.create_topic(name, 4)
+            produce(self.servers, name, format_name, rows or self.rows)
+            self._topics[name] = name
+        return name
+
+    @functools.cached_property
+    def ours(self) -> SparkSide:
+        return self._started(SparkSide(self.cores, peer=False))
+
+    @functools.cached_property
+    def spark(self) -> SparkSide:
+        return self._started(SparkSide(self.cores, peer=True))
+
+    @functools.cached_property
+    def flink(self) -> FlinkSide | None:
+        return self._started(FlinkSide(self.cores)) if self.with_flink else None
+
+    def _started(self, side):  # type: ignore[no-untyped-def]
+        self._open.callback(side.close)
+        return side
+
+
+@contextmanager
+def sitting(*, quick: bool, with_flink: bool) -> Iterator[Setting]:
+    """Open everything, and close it again whatever happens."""
+    with ExitStack() as stack:
+        broker = stack.enter_context(KafkaBroker())
+        yield Setting(
+            broker,
+            rows=1_000_000 if quick else 12_000_000,
+            runs=3 if quick else 5,
+            warmups=1,
+            cores=os.cpu_count() or 2,
+            with_flink=with_flink,
+            _open=stack,
+        )
