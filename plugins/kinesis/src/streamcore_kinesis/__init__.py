@@ -1,0 +1,1 @@
+"""Kinesis tables for streamcore."""
