@@ -1,0 +1,49 @@
+"""Stream ARNs and region names: what they look like, and what is wrong with one."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+REGION = re.compile(r"[a-z]+-([a-z]+-?[a-z]+-([0-9]|global)|global)")
+
+
+class StreamArn(NamedTuple):
+    """The parts of `arn:aws:kinesis:us-east-1:123456789012:stream/orders` that matter."""
+
+    region: str
+    account: str
+    stream: str
+
+
+def parse_arn(text: str) -> StreamArn:
+    """Read a stream's ARN; ValueError says what is missing."""
+    parts = text.split(":", 5)
+    if parts[0] != "arn" or len(parts) != 6:
+        raise ValueError("does not have the form arn:aws:kinesis:REGION:ACCOUNT:stream/NAME")
+    partition, service, region, account, resource = parts[1:]
+    if not partition.startswith("aws") or service != "kinesis":
+        raise ValueError(f"is not the ARN of a Kinesis stream but of '{service or partition}'")
+    if not region:
+        raise ValueError("names no region")
+    if not re.fullmatch(r"\d{12}", account):
+        raise ValueError(f"has '{account}' where an account of 12 digits belongs")
+    if not re.fullmatch(r"stream/[A-Za-z0-9_.-]{1,128}", resource):
+        raise ValueError(f"has '{resource}' where 'stream/NAME' belongs")
+    return StreamArn(region, account, resource.removeprefix("stream/"))
+
+
+def arn_complaint(text: str) -> str | None:
+    """The check of `stream.arn`."""
+    try:
+        parse_arn(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def region_complaint(text: str) -> str | None:
+    """The check of `aws.region`."""
+    if REGION.fullmatch(text):
+        return None
+    return "is not an AWS region such as 'us-east-1', 'eu-central-1' or 'us-gov-west-1'"
