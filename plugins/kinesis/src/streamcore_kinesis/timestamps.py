@@ -40,7 +40,7 @@ def parse_timestamp(text: str, pattern: str) -> datetime:
     parts = match.groupdict()
     numbers = {name: int(parts.get(name) or default) for name, default in _DEFAULTS.items()}
     milli = int(parts.get("milli") or 0)
-    moment = datetime(**numbers, microsecond=milli * 1000, tzinfo=UTC)  # type: ignore[arg-type]
+    moment = datetime(**numbers, microsecond=milli * 1000, tzinfo=UTC)
     return datetime.fromtimestamp(moment.timestamp() - _offset(parts.get("zone") or "Z"), UTC)
 
 
