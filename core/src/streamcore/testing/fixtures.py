@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -26,9 +25,7 @@ def kafka_topic(kafka: KafkaBroker, request: pytest.FixtureRequest) -> Callable[
     """Creates topics nobody else uses: `kafka_topic(partitions=4, config={...}) -> name`."""
     from streamcore.testing.services.kafka import unique_name
 
-    title = re.sub(r"[^a-zA-Z0-9_-]+", "-", request.node.name)[:80].strip("-")
-
     def create(partitions: int = 1, config: dict[str, str] | None = None) -> str:
-        return kafka.create_topic(unique_name(title), partitions, config)
+        return kafka.create_topic(unique_name(request.node.name), partitions, config)
 
     return create

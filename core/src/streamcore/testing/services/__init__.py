@@ -1,6 +1,6 @@
 """Real services on loopback, started from packages: nothing but Java and pip is needed."""
 
-from .kafka import KafkaBroker, KafkaCluster
+from .kafka import KafkaBroker, KafkaCluster, SecureKafkaBroker
 from .kinesis import KinesisEmulator
 from .process import ServiceError
 from .proxy import KafkaProxy, TcpProxy, Way
@@ -13,6 +13,7 @@ __all__ = [
     "KafkaProxy",
     "KinesisEmulator",
     "SchemaRegistry",
+    "SecureKafkaBroker",
     "ServiceError",
     "Sts",
     "TcpProxy",

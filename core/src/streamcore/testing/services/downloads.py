@@ -239,8 +239,9 @@ def _progress(package: Package, arriving: Path) -> Iterator[None]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:
-        print(f"downloading {package.name} ({package.megabytes} MB)", file=sys.stderr)
+    if not (console.is_terminal and package.megabytes):
+        if package.megabytes:
+            print(f"downloading {package.name} ({package.megabytes} MB)", file=sys.stderr)
         yield
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())

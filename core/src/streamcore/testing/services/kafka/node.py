@@ -1,30 +1,16 @@
-"""One Kafka broker process: its jars, its storage, its life and death."""
+"""One Kafka broker process: its life and death, and whether it answers."""
 
 from __future__ import annotations
 
-import re
-import shutil
 import socket
 import struct
-import subprocess
-import uuid
-from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .downloads import jars
-from .process import HOST, Process, ServiceError, java
+from ..process import HOST, Process, ServiceError, java
+from . import storage
+from .tools import classpath
 
-VERSION = "4.3.0"
-BROKER = jars(
-    f"kafka-{VERSION}", f"org.apache.kafka:kafka_2.13:{VERSION}", dependencies=True, megabytes=47
-)
-TOOLS = jars(
-    f"kafka-tools-{VERSION}",
-    f"org.apache.kafka:kafka-tools:{VERSION}",
-    "org.slf4j:slf4j-simple:1.7.36",
-    megabytes=1,
-)
 SMALL = {  # what a broker for a few topics on a shared machine needs to differ from the defaults
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.dedupe.buffer.size": "16777216",
@@ -32,28 +18,6 @@ SMALL = {  # what a broker for a few topics on a shared machine needs to differ 
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "4",
 }
-
-
-def classpath() -> str:
-    """Kafka's own jars, its tools and a logger, as `java -cp` takes them."""
-    return f"{BROKER.path()}/*:{TOOLS.path()}/*"
-
-
-def run_tool(main_class: str, *arguments: str, timeout: float = 60) -> str:
-    """Run one of Kafka's own command line tools and give back what it prints."""
-    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
-    log = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-    done = subprocess.run(
-        [java(), *quick, log, "-cp", classpath(), main_class, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    if done.returncode:
-        said = (done.stderr + done.stdout).strip()
-        raise ServiceError(f"{main_class} ended with status {done.returncode}.\n{said}")
-    return done.stdout
 
 
 class Node:
@@ -87,16 +51,9 @@ class Node:
     def pid(self) -> int:
         return self.process.pid
 
-    def format(self, cluster: str, *arguments: str) -> None:
-        config = ["-t", cluster, "-c", str(self._config), *arguments]
-        run_tool("kafka.tools.StorageTool", "format", *config)
-
-    def format_like(self, other: Node) -> None:
-        """Take another node's formatted storage under our own number: starts no second JVM."""
-        shutil.copytree(other.home / "data", self.home / "data")
-        meta = self.home / "data" / "meta.properties"
-        text = re.sub(r"node\.id=\d+", f"node.id={self.number}", meta.read_text())
-        meta.write_text(re.sub(r"directory\.id=.*", f"directory.id={random_id()}", text))
+    def format(self, cluster: str, arguments: Sequence[str] = ()) -> None:
+        """Give it empty storage as a member of the cluster."""
+        storage.copy(self.home / "data", cluster, self.number, arguments)
 
     def launch(self) -> None:
         self._process = Process(
@@ -114,7 +71,7 @@ class Node:
             detached=self._detached,
         )
 
-    def wait_ready(self, members: int = 1, timeout: float = 60) -> None:
+    def wait_ready(self, members: int = 1, timeout: float = 120) -> None:
         """Return once the broker knows that many live members and answers for itself."""
 
         def ready() -> bool:
@@ -177,10 +134,3 @@ def _exactly(data: bytes, size: int) -> bytes:
     if len(data) != size:
         raise ConnectionError("the reply ended early")
     return data
-
-
-def random_id() -> str:
-    """A Kafka uuid; one that begins with a dash would be taken for an option."""
-    while (text := urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        continue
-    return text

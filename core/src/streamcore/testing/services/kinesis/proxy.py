@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from ..process import HOST, Service, free_port
 from .eventstream import frame, frames, payload
 from .faults import Fate, Refusal
-from .process import HOST, Service, free_port
 
 
 class FaultProxy(Service):

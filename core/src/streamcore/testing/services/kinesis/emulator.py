@@ -6,10 +6,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Self
 
-from .downloads import node, npm
-from .fault_proxy import FaultProxy
-from .faults import Faults, Ledger
-from .process import (
+from ..downloads import node, npm
+from ..process import (
     HOST,
     Process,
     Service,
@@ -18,6 +16,8 @@ from .process import (
     accepts_connections,
     free_port,
 )
+from .faults import Faults, Ledger
+from .proxy import FaultProxy
 
 EMULATOR = npm("kinesis-local", "0.6.2", megabytes=3)
 ACCOUNT, REGION = "123456789012", "us-east-1"

@@ -1,0 +1,194 @@
+"""Real Apache Kafka brokers: one, a cluster, restarted, paused or killed at will."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from ..process import HOST, Service, ServiceError, Workspace, free_port
+from ..proxy import KafkaProxy
+from .address import KafkaAddress
+from .node import Node
+from .storage import random_id
+
+LONE = {  # a killed broker may come back as soon as the old one is given up
+    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "3000",
+}
+START_ATTEMPTS = 3  # another process may take a port between our choice and the broker's bind
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A port of a broker, the protocol spoken there, and the port clients are told."""
+
+    name: str
+    port: int
+    protocol: str = "PLAINTEXT"
+    advertised: int | None = None
+
+    def at(self, port: int) -> str:
+        return f"{self.name}://{HOST}:{port}"
+
+
+class KafkaCluster(KafkaAddress, Service):
+    """Brokers that replicate every topic: by default three, of which two must have a write."""
+
+    def __init__(
+        self,
+        size: int = 3,
+        properties: Mapping[str, str] | None = None,
+        *,
+        proxy: bool = False,
+        home: Path | None = None,
+        detached: bool = False,
+    ) -> None:
+        self.size = size
+        self._properties = dict(properties or {})
+        self._proxied, self._home, self._detached = proxy, home, detached
+        self.nodes: list[Node] = []
+        self.proxies: list[KafkaProxy] = []
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The address for clients under test: through the proxies where there are some."""
+        if not self.proxies:
+            return self.direct_servers
+        return ",".join(proxy.address for proxy in self.proxies)
+
+    @property
+    def direct_servers(self) -> str:
+        return ",".join(f"{HOST}:{node.client_port}" for node in self.nodes)
+
+    def start(self) -> Self:
+        for attempt in range(1, START_ATTEMPTS + 1):
+            self._workspace = Workspace("kafka", self._home)
+            try:
+                self._start()
+                break
+            except BaseException as error:
+                self.stop()
+                if attempt == START_ATTEMPTS or "Address already in use" not in str(error):
+                    raise
+        return self
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            node.kill()  # nobody needs its data again, and an orderly end waits for a quorum
+        for proxy in self.proxies:
+            proxy.stop()
+        self._workspace.remove()
+        self.nodes, self.proxies = [], []
+
+    def _start(self) -> None:
+        controllers = [free_port() for _ in range(self.size)]
+        voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
+        for number, controller in enumerate(controllers, 1):
+            client = free_port()
+            listeners = [Listener("PLAINTEXT", client), *self._more_listeners()]
+            properties = {
+                **_topology(Listener("CONTROLLER", controller), listeners, voters),
+                **_replication(self.size),
+                **self._more_properties(),
+                **self._properties,
+            }
+            home = self._workspace.path / f"broker-{number}"
+            self.nodes.append(
+                Node(number, home, properties, client_port=client, detached=self._detached)
+            )
+        cluster = random_id()
+        for node in self.nodes:
+            node.format(cluster, self._format_arguments())
+            node.launch()
+        for node in self.nodes:
+            node.wait_ready(self.size)
+
+    def _more_listeners(self) -> Sequence[Listener]:
+        """Called once per broker."""
+        if not self._proxied:
+            return []
+        behind = free_port()
+        proxy = KafkaProxy(behind).start()
+        self.proxies.append(proxy)
+        return [Listener("PROXIED", behind, advertised=proxy.port)]
+
+    def _more_properties(self) -> Mapping[str, str]:
+        return {}
+
+    def _format_arguments(self) -> Sequence[str]:
+        return ()
+
+
+class KafkaBroker(KafkaCluster):
+    """A single broker."""
+
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        proxy: bool = False,
+        home: Path | None = None,
+        detached: bool = False,
+    ) -> None:
+        super().__init__(1, properties, proxy=proxy, home=home, detached=detached)
+
+    @property
+    def node(self) -> Node:
+        if not self.nodes:
+            raise ServiceError("the Kafka broker is not running.")
+        return self.nodes[0]
+
+    @property
+    def proxy(self) -> KafkaProxy:
+        if not self.proxies:
+            raise ServiceError("this broker has no proxy; start it as KafkaBroker(proxy=True).")
+        return self.proxies[0]
+
+    @property
+    def pid(self) -> int:
+        return self.node.pid
+
+    @property
+    def log(self) -> Path:
+        return self.node.log
+
+    def kill(self) -> None:
+        self.node.kill()
+
+    def pause(self) -> None:
+        self.node.pause()
+
+    def resume(self) -> None:
+        self.node.resume()
+
+    def restart(self) -> None:
+        self.node.restart()
+
+
+def _topology(controller: Listener, listeners: Sequence[Listener], voters: str) -> dict[str, str]:
+    everything = [controller, *listeners]
+    return {
+        "process.roles": "broker,controller",
+        "controller.quorum.voters": voters,
+        "controller.listener.names": controller.name,
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listeners": ",".join(each.at(each.port) for each in everything),
+        "advertised.listeners": ",".join(e.at(e.advertised or e.port) for e in listeners),
+        "listener.security.protocol.map": ",".join(f"{e.name}:{e.protocol}" for e in everything),
+    }
+
+
+def _replication(size: int) -> dict[str, str]:
+    copies, enough = str(min(size, 3)), str(2 if size >= 3 else 1)
+    return {
+        "default.replication.factor": copies,
+        "min.insync.replicas": enough,
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": enough,
+        "share.coordinator.state.topic.replication.factor": copies,
+        "share.coordinator.state.topic.min.isr": enough,
+        **(LONE if size == 1 else {}),
+    }
