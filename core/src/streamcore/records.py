@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from .api import Decoded, Rejected
 from .errors import RecordError
 
 if TYPE_CHECKING:
-    from .api import RecordFormat
+    from .api import RecordFormat, Row
 
 
 class RecordDecoder:
@@ -25,24 +25,44 @@ class RecordDecoder:
         self._want = pa.schema([schema.field(name) for name in names])
 
     def decode(self, messages: Sequence[bytes | None]) -> Decoded:
-        rows: list[Any] = []
-        origin: list[int] = []
+        found: list[tuple[int, list[Row]]] = []
         rejected: list[Rejected] = []
         for index, payload in enumerate(messages):
             if payload is None:
                 continue
             try:
-                found = list(self._plugin.decode_record(payload, self._schema))
-                pa.RecordBatch.from_pylist(
-                    found, schema=self._want
-                )  # a row of wrong types is bad too
-            except (RecordError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
-                rejected.append(Rejected(index, str(error) or type(error).__name__))
-            else:
-                rows.extend(found)
-                origin.extend([index] * len(found))
-        batch = pa.RecordBatch.from_pylist(rows, schema=self._want)
+                found.append((index, list(self._plugin.decode_record(payload, self._schema))))
+            except Exception as error:  # whatever a bad payload does to a stranger's code
+                rejected.append(Rejected(index, _reason(error)))
+        try:
+            batch = self._batch([row for _, rows in found for row in rows])
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # find whose fault it is
+            found, unfit = self._sorted_out(found)
+            rejected = sorted(rejected + unfit)
+            batch = self._batch([row for _, rows in found for row in rows])
+        origin = [index for index, rows in found for _ in rows]
         return Decoded(batch, pa.array(origin, pa.int32()), rejected=rejected)
+
+    def _sorted_out(
+        self, found: list[tuple[int, list[Row]]]
+    ) -> tuple[list[tuple[int, list[Row]]], list[Rejected]]:
+        fit: list[tuple[int, list[Row]]] = []
+        unfit: list[Rejected] = []
+        for index, rows in found:
+            try:
+                self._batch(rows)
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                unfit.append(Rejected(index, _reason(error)))
+            else:
+                fit.append((index, rows))
+        return fit, unfit
+
+    def _batch(self, rows: list[Row]) -> pa.RecordBatch:
+        batch = pa.RecordBatch.from_pylist(rows, schema=self._want)
+        for field, column in zip(self._want, batch.columns, strict=True):
+            if not field.nullable and column.null_count:
+                raise RecordError(f"column '{field.name}' is NOT NULL but has no value")
+        return batch
 
 
 class RecordEncoder:
@@ -54,4 +74,15 @@ class RecordEncoder:
     def encode(
         self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
     ) -> Sequence[bytes | None]:
-        return [self._plugin.encode_record(row, self._schema) for row in rows.to_pylist()]
+        messages = []
+        for index, row in enumerate(rows.to_pylist(maps_as_pydicts="lossy")):
+            try:
+                messages.append(self._plugin.encode_record(row, self._schema))
+            except Exception as error:  # whatever an odd row does to a stranger's code
+                raise RecordError(f"row {index}: {_reason(error)}") from error
+        return messages
+
+
+def _reason(error: Exception) -> str:
+    known = isinstance(error, RecordError) and str(error)
+    return known or f"{type(error).__name__}: {error}"

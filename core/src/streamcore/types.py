@@ -7,6 +7,7 @@ under `SQL_TYPE`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +49,11 @@ def arrow_field(name: str, text: str, nullable: bool = True) -> pa.Field:
     field = parser.type(name)
     parser.end()
     return field if nullable else field.with_nullable(False)
+
+
+def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
+    """The Arrow schema of columns given by name and SQL type; `NOT NULL` is understood."""
+    return pa.schema([arrow_field(name, text) for name, text in columns.items()])
 
 
 def sql_text(field: pa.Field) -> str:
