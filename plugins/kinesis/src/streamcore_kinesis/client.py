@@ -1,0 +1,215 @@
+"""The only place that imports boto3: clients, credentials, and what their errors mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.credentials import RefreshableCredentials
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ProfileNotFound,
+)
+from botocore.session import get_session
+from streamcore import ConnectionFailed, CredentialProvider, Credentials, PluginError, Secret
+
+from .credentials import KEY_ID, SECRET_KEY, TOKEN, keys
+
+if TYPE_CHECKING:
+    from .credentials import AssumeRole
+
+CONNECT_SECONDS = 10
+READ_SECONDS = 70
+RENEW_BEFORE = timedelta(minutes=5)
+
+
+def kinesis(
+    provider: CredentialProvider,
+    region: str | None,
+    endpoint: str | None,
+    *,
+    verify: bool = True,
+    connections: int = 32,
+    read_seconds: float = READ_SECONDS,
+) -> Any:
+    """A Kinesis client whose credentials are fetched here and renewed before they expire."""
+    scope = {"region": region or "us-east-1"}
+    session = get_session()
+    session._credentials = _renewing(provider, scope)
+    return boto3.Session(botocore_session=session).client(
+        "kinesis",
+        region_name=region or "us-east-1",
+        endpoint_url=endpoint,
+        verify=verify,
+        config=Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=read_seconds,
+            max_pool_connections=connections,
+            # Our own retries know the limits of each call; the SDK's would hide them.
+            retries={"max_attempts": 0, "mode": "standard"},
+            user_agent_extra="streamcore",
+        ),
+    )
+
+
+def _renewing(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:
+    first = provider.fetch(scope)
+    if first.expires is None:
+        from botocore.credentials import Credentials as Fixed
+
+        return Fixed(*_plain(first))
+
+    def fetch(found: Credentials | None = None) -> dict[str, str]:
+        fresh = found or provider.fetch(scope)
+        key_id, secret, token = _plain(fresh)
+        expires = fresh.expires.isoformat() if fresh.expires else ""
+        return {
+            "access_key": key_id,
+            "secret_key": secret,
+            "token": token or "",
+            "expiry_time": expires,
+        }
+
+    return RefreshableCredentials.create_from_metadata(
+        fetch(first),
+        refresh_using=fetch,
+        method="streamcore",
+        advisory_timeout=int(RENEW_BEFORE.total_seconds()),
+        mandatory_timeout=60,
+    )
+
+
+def _plain(found: Credentials) -> tuple[str, str, str | None]:
+    token = found.values.get(TOKEN)
+    return (
+        found.values[KEY_ID].reveal(),
+        found.values[SECRET_KEY].reveal(),
+        token.reveal() if token else None,
+    )
+
+
+# --- where credentials come from ---------------------------------------------------
+
+
+def default_chain(scope: Mapping[str, str]) -> Credentials:
+    """What the SDK finds by itself."""
+    found = boto3.Session().get_credentials()
+    if found is None:
+        raise PluginError(
+            "aws.credentials.provider is 'AUTO', and the AWS default chain found no credentials "
+            "where the task runs: no environment variables, profile, container or instance role. "
+            "Name a provider: 'streamcore describe credentials' lists them."
+        )
+    frozen = found.get_frozen_credentials()
+    expires = getattr(found, "_expiry_time", None)
+    return Credentials(keys(frozen.access_key, frozen.secret_key, frozen.token), expires)
+
+
+def profile(name: str | None, path: str | None) -> Credentials:
+    """A profile of a credentials file."""
+    session = get_session({"profile": (None, None, name, None)})
+    if path:
+        session.set_config_variable("credentials_file", os.path.expanduser(path))
+    try:
+        found = session.get_credentials()
+    except ProfileNotFound as error:
+        raise PluginError(f"aws.credentials.profile.name: {error}") from error
+    if found is None:
+        where = path or "the default credentials file"
+        raise PluginError(f"profile '{name or 'default'}' has no credentials in {where}.")
+    frozen = found.get_frozen_credentials()
+    return Credentials(keys(frozen.access_key, frozen.secret_key, frozen.token))
+
+
+def assume_role(role: AssumeRole, base: Credentials, scope: Mapping[str, str]) -> Credentials:
+    """Ask STS for a role with credentials another provider found."""
+    key_id, secret, token = _plain(base)
+    sts = _sts(scope, key_id, secret, token)
+    extra = {"ExternalId": role.external_id.reveal()} if role.external_id else {}
+    return _from_sts(
+        lambda: sts.assume_role(RoleArn=role.arn, RoleSessionName=role.session_name, **extra),
+        f"role '{role.arn}' could not be assumed",
+    )
+
+
+def assume_role_with_token(file: str, arn: str, name: str, scope: Mapping[str, str]) -> Credentials:
+    """Ask STS for a role with the OIDC token in a file."""
+    try:
+        with open(file, encoding="utf-8") as content:
+            token = Secret(content.read().strip())
+    except OSError as error:
+        raise PluginError(
+            f"aws.credentials.webIdentityToken.file: '{file}' cannot be read: {error.strerror}."
+        ) from error
+    sts = _sts(scope, "", "", None)
+    return _from_sts(
+        lambda: sts.assume_role_with_web_identity(
+            RoleArn=arn, RoleSessionName=name, WebIdentityToken=token.reveal()
+        ),
+        f"role '{arn}' could not be assumed with the token in '{file}'",
+    )
+
+
+def _sts(scope: Mapping[str, str], key_id: str, secret: str, token: str | None) -> Any:
+    return boto3.Session().client(
+        "sts",
+        region_name=scope["region"],
+        endpoint_url=scope.get("sts-endpoint") or None,
+        aws_access_key_id=key_id or "none",
+        aws_secret_access_key=secret or "none",
+        aws_session_token=token,
+        config=Config(connect_timeout=CONNECT_SECONDS, read_timeout=30),
+    )
+
+
+def _from_sts(call: Callable[[], Any], trouble: str) -> Credentials:
+    try:
+        given = call()["Credentials"]
+    except (ClientError, BotoCoreError) as error:
+        raise ConnectionFailed(f"{trouble}: {error}") from error
+    expires: datetime = given["Expiration"]
+    found = keys(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
+    return Credentials(found, expires)
+
+
+# --- what errors mean -----------------------------------------------------------------
+
+_HINTS = {
+    "ResourceNotFoundException": "Check the stream's name, account and region.",
+    "AccessDeniedException": "Check the policy of the credentials in use.",
+    "UnrecognizedClientException": "Check the access key id, and that it belongs to this region.",
+    "InvalidSignatureException": "Check the secret access key.",
+    "ExpiredTokenException": "The session has ended: choose a provider that renews it.",
+    "IncompleteSignature": "Check the access key id and the secret access key.",
+}
+
+
+def code_of(error: Exception) -> str:
+    """The service's error code; empty for errors that never reached the service."""
+    return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else ""
+
+
+def explain(error: Exception, what: str, region: str | None, endpoint: str | None) -> Exception:
+    """One sentence a user can act on."""
+    where = endpoint or f"region '{region}'"
+    if isinstance(error, ClientError):
+        code = code_of(error)
+        said = error.response["Error"].get("Message", "")
+        return ConnectionFailed(
+            f"{what} failed at {where}: {code}: {said} {_HINTS.get(code, '')}".rstrip()
+        )
+    if isinstance(error, EndpointConnectionError):
+        return ConnectionFailed(
+            f"{what} failed: nothing answers at {where}. Check 'aws.endpoint', 'aws.region' and "
+            "the network between the worker and the service."
+        )
+    if isinstance(error, NoCredentialsError):
+        return ConnectionFailed(f"{what} failed at {where}: no credentials were found.")
+    return ConnectionFailed(f"{what} failed at {where}: {error}")

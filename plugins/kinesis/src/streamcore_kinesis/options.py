@@ -1,0 +1,237 @@
+"""Options both connectors share: the service, the sink, bad records, and deprecated keys."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamcore import (
+    Connector,
+    CredentialProvider,
+    Format,
+    MetadataKey,
+    OptionWarning,
+    Partitioner,
+    Problem,
+    Secret,
+    Table,
+    at_least,
+    between,
+    option,
+)
+from streamcore.failures import FailureHandler
+
+from .arns import region_complaint
+from .partition_keys import partition_problems
+from .settings import Endpoint
+
+METADATA = {
+    "timestamp": MetadataKey("TIMESTAMP_LTZ(3) NOT NULL", "When the record arrived at the stream."),
+    "shard-id": MetadataKey("STRING NOT NULL", "The shard the record was read from."),
+    "sequence-number": MetadataKey("STRING NOT NULL", "The record's number within its shard."),
+    "partition-key": MetadataKey("STRING NOT NULL", "The key the record was written with."),
+}
+
+
+class HttpVersion(Enum):
+    """The protocol a sink would speak; boto3 always speaks HTTP/1.1."""
+
+    HTTP1_1 = "HTTP1_1"
+    HTTP2 = "HTTP2"
+
+
+def _endpoint_complaint(text: str) -> str | None:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return "is not a URL such as 'https://kinesis.us-east-1.amazonaws.com'"
+    return None
+
+
+class StreamTable(Connector):
+    """A table on a Kinesis stream; the two connectors add how they are read."""
+
+    identifier = "stream-table"
+
+    format: Format = option("format", "How records are encoded.", also=("value.format",))
+    endpoint: str | None = option(
+        "aws.endpoint",
+        "URL of the service; found by region if unset.",
+        default=None,
+        check=_endpoint_complaint,
+    )
+    trust_all: bool = option(
+        "aws.trust.all.certificates", "Accept any TLS certificate; for tests only.", default=False
+    )
+    provider: CredentialProvider = option(
+        "aws.credentials.provider", "Where credentials come from.", default="auto"
+    )
+    failure_handler: FailureHandler = option(
+        "scan.deser.failure-handler",
+        "What happens to a record that is no row.",
+        default=FailureHandler.FAIL,
+    )
+    failure_stream: str | None = option(
+        "scan.deser.failure-stream", "Stream that takes dead letters, by name or ARN.", default=None
+    )
+    parallelism: int | None = option(
+        "scan.parallelism",
+        "Most tasks a batch is read with; the number of cores if unset.",
+        default=None,
+        check=at_least(1),
+    )
+    partitioner: Partitioner | None = option(
+        "sink.partitioner",
+        "Which partition key a row gets: random, fixed, or a class of yours. Not with PARTITIONED BY.",
+        default=None,
+    )
+    delimiter: str = option(
+        "sink.partitioner-field-delimiter",
+        "Joins the values of PARTITIONED BY columns.",
+        default="|",
+    )
+    connections: int = option(
+        "sink.http-client.max-concurrency",
+        "Most connections to the service.",
+        default=10000,
+        check=at_least(0),
+        also=("aws.http-client.max-concurrency",),
+    )
+    read_timeout: int = option(
+        "sink.http-client.read-timeout",
+        "Milliseconds to wait for an answer.",
+        default=360000,
+        check=at_least(0),
+        also=("aws.http-client.read-timeout",),
+    )
+    http_version: HttpVersion = option(
+        "sink.http-client.protocol.version",
+        "Accepted without effect: boto3 speaks HTTP/1.1.",
+        default=HttpVersion.HTTP2,
+        also=("aws.http.protocol.version",),
+    )
+    batch_size: int = option(
+        "sink.batch.max-size",
+        "Most records in one request.",
+        default=500,
+        check=between(1, 500),
+        was=("sink.producer.collection-max-size",),
+    )
+    in_flight: int = option(
+        "sink.requests.max-inflight",
+        "Most requests under way at once.",
+        default=50,
+        check=at_least(1),
+        was=("sink.producer.collection-max-count",),
+    )
+    buffered: int = option(
+        "sink.requests.max-buffered",
+        "Most records waiting before the task is held back.",
+        default=10000,
+        check=at_least(1),
+    )
+    flush_bytes: int = option(
+        "sink.flush-buffer.size",
+        "Most bytes in one request, partition keys counted.",
+        default=5242880,
+        check=at_least(1048576),
+    )
+    flush_after: int = option(
+        "sink.flush-buffer.timeout",
+        "Milliseconds a record may wait for company.",
+        default=5000,
+        check=at_least(1),
+        was=("sink.producer.record-max-buffered-time",),
+    )
+    fail_on_error: bool = option(
+        "sink.fail-on-error",
+        "Fail on the first record the service refuses.",
+        default=False,
+        was=("sink.producer.fail-on-error",),
+    )
+    producer: Mapping[str, str | Secret] = option(
+        "sink.producer.*", "Deprecated keys of the old producer library."
+    )
+
+    def problems(self) -> Iterator[Problem | str]:
+        yield from super().problems()
+        if self.buffered <= self.batch_size:
+            yield Problem(
+                "sink.requests.max-buffered",
+                f"'{self.buffered}' must be greater than 'sink.batch.max-size', "
+                f"which is {self.batch_size}",
+            )
+        if self.failure_handler is FailureHandler.DEAD_LETTER and not self.failure_stream:
+            yield Problem(
+                "scan.deser.failure-stream",
+                "required when 'scan.deser.failure-handler' is 'dead-letter'",
+            )
+        for key in self.producer:
+            if key not in ("kinesis-endpoint", "kinesis-port", "verify-certificate"):
+                warnings.warn(
+                    f"'sink.producer.{key}' is not known to this sink and has no effect",
+                    OptionWarning,
+                    stacklevel=2,
+                )
+
+    def metadata(self) -> Mapping[str, MetadataKey]:
+        inner = {f"value.{key}": found for key, found in self.format.metadata_keys.items()}
+        return {**inner, **METADATA}
+
+    def produces(self) -> frozenset[str]:
+        from streamcore.table import ALL_CHANGES, INSERT_ONLY
+
+        return ALL_CHANGES if self.format.changelog else INSERT_ONLY
+
+    accepts = produces
+
+    def table_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
+        if writing:
+            yield from partition_problems(table)
+            if table.partition_keys and self.partitioner is not None:
+                yield Problem(
+                    "sink.partitioner",
+                    "cannot be set on a table that is PARTITIONED BY columns; remove one of them",
+                )
+        for problem in self.format.schema_problems(table.physical, writing=writing):
+            yield problem
+
+    def service(self, region: str | None) -> Endpoint:
+        """Whom to talk to, with the deprecated producer keys translated."""
+        url, verify = self.endpoint, not self.trust_all
+        if not url and (host := str(self.producer.get("kinesis-endpoint", ""))):
+            port = self.producer.get("kinesis-port")
+            url = f"https://{host}" + (f":{port}" if port else "")
+        if (
+            not self.trust_all
+            and str(self.producer.get("verify-certificate", "")).lower() == "false"
+        ):
+            verify = False
+        return Endpoint(self.provider, region, url, verify)
+
+    def sink_settings(self, region: str | None, stream: dict[str, str], name: str) -> Any:
+        """The write side, the same for both connectors."""
+        from .settings import SinkSettings
+
+        return SinkSettings(
+            self.service(region),
+            stream,
+            name,
+            self.batch_size,
+            self.in_flight,
+            self.buffered,
+            self.flush_bytes,
+            timedelta(milliseconds=self.flush_after),
+            self.fail_on_error,
+            self.delimiter,
+            min(self.connections or 1, self.in_flight, 64),
+            timedelta(milliseconds=self.read_timeout or 360000),
+        )
+
+
+def checked_region(default: Any) -> Any:
+    """The option `aws.region`, required by one connector and not by the other."""
+    return option("aws.region", "Region of the stream.", default=default, check=region_complaint)

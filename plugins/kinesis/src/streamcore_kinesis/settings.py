@@ -1,0 +1,105 @@
+"""What reading and writing a stream need to know, the same for both connectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+from streamcore import CredentialProvider
+
+
+class Position(Enum):
+    """Where a shard that was there from the start is read from."""
+
+    LATEST = "LATEST"
+    TRIM_HORIZON = "TRIM_HORIZON"
+    AT_TIMESTAMP = "AT_TIMESTAMP"
+
+
+class ReaderType(Enum):
+    """Shared throughput by polling, or a throughput of one's own."""
+
+    POLLING = "POLLING"
+    EFO = "EFO"
+
+
+class Lifecycle(Enum):
+    """Who registers and removes the consumer that reads with its own throughput."""
+
+    JOB_MANAGED = "JOB_MANAGED"
+    SELF_MANAGED = "SELF_MANAGED"
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How often, and after which pauses, a call is tried again."""
+
+    attempts: int
+    base: timedelta
+    most: timedelta
+    factor: float = 2.0
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Which service to talk to, and as whom."""
+
+    provider: CredentialProvider
+    region: str | None
+    url: str | None
+    verify: bool = True
+
+
+@dataclass(frozen=True)
+class FanOut:
+    """A consumer with its own throughput; `arn` when it is given and not looked up."""
+
+    name: str
+    lifecycle: Lifecycle
+    arn: str | None
+    deregister: bool
+    subscribe_timeout: timedelta
+    deregister_timeout: timedelta
+    describe: Backoff
+    subscribe: Backoff
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """Everything a read needs, whichever connector it came through."""
+
+    endpoint: Endpoint
+    stream: dict[str, str]
+    """`StreamARN` or `StreamName`, as the service wants it in a call."""
+    stream_name: str
+    position: Position
+    timestamp: datetime | None
+    discovery: timedelta
+    limit: int
+    pause: timedelta
+    retries: Backoff
+    fan_out: FanOut | None
+    unpack: bool
+    fail_on_data_loss: bool
+    margin: timedelta
+    slice: timedelta
+    parallelism: int | None
+
+
+@dataclass(frozen=True)
+class SinkSettings:
+    """Everything a write needs."""
+
+    endpoint: Endpoint
+    stream: dict[str, str]
+    stream_name: str
+    batch_size: int
+    in_flight: int
+    buffered: int
+    flush_bytes: int
+    flush_after: timedelta
+    fail_on_error: bool
+    delimiter: str
+    connections: int
+    read_timeout: timedelta
