@@ -1,0 +1,57 @@
+"""Decimals to big-endian two's complement and back, a column at a time."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_PADS = pa.array(
+    [fill * (16 - size) for fill in (b"\x00", b"\xff") for size in range(17)], pa.binary()
+)
+
+
+def from_twos_complement(column: pa.Array, scale: int, arrow: pa.DataType) -> pa.Array | None:
+    """The decimals of a binary column; None if one is empty, too long, or does not fit exactly."""
+    sizes = pc.binary_length(column)
+    extremes = pc.min_max(sizes)
+    if extremes["min"].as_py() is None:
+        return pa.nulls(len(column), arrow)
+    if extremes["min"].as_py() < 1 or extremes["max"].as_py() > 16:
+        return None
+    negative = pc.greater_equal(pc.binary_slice(column, 0, 1), pa.scalar(b"\x80"))
+    pads = _PADS.take(pc.add(sizes, pc.multiply(negative.cast(pa.int32()), 17)))
+    wide = pc.binary_reverse(pc.binary_join_element_wise(pads, column, b""))
+    wide = pc.fill_null(wide, bytes(16))
+    raw = pa.Array.from_buffers(
+        pa.decimal128(38, scale),
+        len(column),
+        [column.buffers()[0], wide.buffers()[2]],
+        column.null_count,
+    )
+    try:
+        return raw.cast(arrow)
+    except pa.ArrowInvalid:
+        return None
+
+
+def to_twos_complement(column: pa.Array) -> pa.Array:
+    """The shortest two's complement of each unscaled value, as a binary column."""
+    whole = column if column.offset == 0 else pa.concat_arrays([column])
+    validity, data = whole.buffers()[:2]
+    fixed = pa.Array.from_buffers(pa.binary(16), len(whole), [validity, data], whole.null_count)
+    wide = pc.binary_reverse(fixed.cast(pa.binary()))
+    negative = pc.greater_equal(pc.binary_slice(wide, 0, 1), pa.scalar(b"\x80"))
+    above = _stripped(wide, b"\x00", b"\x80", short_below=False)
+    below = _stripped(wide, b"\xff", b"\x80", short_below=True)
+    return pc.if_else(negative, below, above)
+
+
+def _stripped(wide: pa.Array, fill: bytes, half: bytes, *, short_below: bool) -> pa.Array:
+    """Drop the bytes that only repeat the sign, and put one back where it would get lost."""
+    options = pc.TrimOptions(characters=fill)
+    bare = pc.ascii_ltrim(wide.view(pa.string()), options=options).view(pa.binary())
+    first = pc.binary_slice(bare, 0, 1)
+    compare = pc.less if short_below else pc.greater_equal
+    unsigned = pc.or_(compare(first, pa.scalar(half)), pc.equal(bare, pa.scalar(b"")))
+    prefix = pc.if_else(unsigned, pa.scalar(fill), pa.scalar(b""))
+    return pc.binary_join_element_wise(prefix, bare, b"")
