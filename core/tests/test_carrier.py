@@ -24,7 +24,8 @@ def test_the_json_option_has_a_name_that_spark_redacts():
 
 
 def test_plain_options_override_packed_ones_and_sparks_own_are_left_out():
-    carried = unpack({**pack({"connector": "a", "k": "1"}), "k": "2", "path": "/x"})
+    spark = {"path": "/x", "checkpointLocation": "/c", "queryname": "q"}
+    carried = unpack({**pack({"connector": "a", "k": "1"}), "k": "2", **spark})
     assert carried.options == {"k": "2"}
 
 

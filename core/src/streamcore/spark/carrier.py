@@ -16,7 +16,7 @@ from ..values import Secret
 
 JSON_OPTION = "secret-options"
 SCHEMA_OPTION = "columns"
-_ADDED_BY_SPARK = {"path"}
+_ADDED_BY_SPARK = {"path", "checkpointlocation", "queryname"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def unpack(given: Mapping[str, str]) -> Carried:
     options |= {
         key: value
         for key, value in given.items()
-        if key != JSON_OPTION and key not in _ADDED_BY_SPARK and value is not None
+        if key != JSON_OPTION and key.lower() not in _ADDED_BY_SPARK and value is not None
     }
     connector = options.pop("connector", None)
     if connector is None:
