@@ -9,4 +9,7 @@ from streamcore import Format, hookimpl
 
 @hookimpl
 def register_formats() -> Iterable[type[Format]]:
-    return []
+    from .avro.plain import Avro
+    from .json import Json
+
+    return [Avro, Json]

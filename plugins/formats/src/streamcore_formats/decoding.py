@@ -1,0 +1,195 @@
+"""Two paths to the same rows: a chunk at once where that is safe, else message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from streamcore import Decoded, Rejected
+
+from .unreadable import Unreadable
+
+_CHUNK_ROWS = 16_384
+_CHUNK_BYTES = 4 * 2**20
+
+Messages = Sequence[bytes | None]
+
+
+class Rows(NamedTuple):
+    """What one message holds; `kinds` is None where every row is an insert."""
+
+    values: Sequence[Sequence[Any]]
+    kinds: Sequence[int] | None = None
+    dropped: int = 0
+
+
+NO_ROWS = Rows(())
+
+
+class Columns(NamedTuple):
+    """What a chunk of messages turned into, column by column.
+
+    With an `origin`, the rows of doubtful messages are left out. Without one there is a row for
+    every message, and those of the doubtful ones are placeholders.
+    """
+
+    arrays: Sequence[pa.Array]
+    doubtful: Sequence[int] = ()
+    origin: pa.Int32Array | None = None
+    kinds: pa.Int8Array | None = None
+
+
+Fast = Callable[[Messages], Columns]
+"""Reads a chunk of messages at once, and doubts whatever it cannot prove."""
+
+
+Exact = Callable[["bytes | None"], Rows]
+"""Reads one message; raises Unreadable with the reason for its rejection."""
+
+
+def doubt_everything(fields: Sequence[pa.Field]) -> Fast:
+    """The fast path of a shape that has none."""
+    none = pa.array([], pa.int32())
+    arrays = [pa.array([], field.type) for field in fields]
+    return lambda messages: Columns(arrays, range(len(messages)), origin=none)
+
+
+class _Part(NamedTuple):
+    """The rows of one chunk; no origin means one row per message from `start` on."""
+
+    start: int
+    batch: pa.RecordBatch
+    origin: pa.Int32Array | None
+    kinds: pa.Int8Array | None
+
+
+class TwoPathDecoder:
+    """Decodes in chunks; what the fast path doubts, the exact path settles."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        fast: Fast,
+        exact: Exact,
+        *,
+        ignoring: bool,
+        changelog: bool = False,
+    ) -> None:
+        self._schema, self._fast, self._exact = schema, fast, exact
+        self._ignoring, self._changelog = ignoring, changelog
+
+    def decode(self, messages: Messages) -> Decoded:
+        rejected: list[Rejected] = []
+        parts: list[_Part] = []
+        ignored = 0
+        for start, chunk in chunks(messages):
+            columns = self._fast(chunk)
+            exact, dropped = self._settle(chunk, columns.doubtful, start, rejected)
+            fast = self._fast_part(columns, start, len(chunk))
+            parts.append(_merged(fast, exact) if exact else fast)
+            ignored += dropped
+        return self._joined(parts, rejected, ignored)
+
+    def _settle(
+        self, chunk: Messages, doubtful: Iterable[int], start: int, rejected: list[Rejected]
+    ) -> tuple[_Part | None, int]:
+        values: list[Sequence[Any]] = []
+        origin: list[int] = []
+        kinds: list[int] = []
+        dropped = 0
+        for index in doubtful:
+            try:
+                rows = self._exact(chunk[index])
+            except Unreadable as error:
+                if self._ignoring:
+                    dropped += 1
+                else:
+                    rejected.append(Rejected(start + index, str(error)))
+                continue
+            values.extend(rows.values)
+            origin.extend([start + index] * len(rows.values))
+            kinds.extend(rows.kinds or [0] * len(rows.values))
+            dropped += rows.dropped
+        if not values:
+            return None, dropped
+        columns = zip(zip(*values, strict=True), self._schema, strict=True) if values[0] else ()
+        arrays = [pa.array(column, field.type) for column, field in columns]
+        changes = pa.array(kinds, pa.int8()) if self._changelog else None
+        batch = batch_of(arrays, self._schema, len(values))
+        return _Part(start, batch, pa.array(origin, pa.int32()), changes), dropped
+
+    def _fast_part(self, columns: Columns, start: int, count: int) -> _Part:
+        origin, kinds = columns.origin, columns.kinds
+        if origin is not None:
+            origin = pc.add(origin, pa.scalar(start, pa.int32())) if start else origin
+            return _Part(start, batch_of(columns.arrays, self._schema, len(origin)), origin, kinds)
+        batch = batch_of(columns.arrays, self._schema, count)
+        if not columns.doubtful:
+            return _Part(start, batch, None, kinds)
+        keep = [True] * count
+        for index in columns.doubtful:
+            keep[index] = False
+        mask = pa.array(keep)
+        kinds = None if kinds is None else kinds.filter(mask)
+        return _Part(start, batch.filter(mask), _counted(start, count).filter(mask), kinds)
+
+    def _joined(self, parts: list[_Part], rejected: list[Rejected], ignored: int) -> Decoded:
+        if not parts:
+            empty = batch_of([pa.array([], f.type) for f in self._schema], self._schema, 0)
+            return Decoded(empty, None, pa.array([], pa.int8()) if self._changelog else None)
+        batch = _concatenated([part.batch for part in parts], self._schema)
+        origin = kinds = None
+        if any(part.origin is not None for part in parts) or not self._schema.names:
+            origin = pa.concat_arrays([_origin(part) for part in parts])
+        if self._changelog:
+            kinds = pa.concat_arrays([part.kinds for part in parts])
+        return Decoded(batch, origin, kinds, rejected, ignored)
+
+
+def chunks(messages: Messages) -> Iterator[tuple[int, Messages]]:
+    """Cut a batch where the cost of a call is spread, and the working set stays in the cache."""
+    size = sum(len(message) for message in messages if message)
+    average = size // max(len(messages), 1) + 1
+    step = max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // average))
+    if len(messages) <= step + step // 2:
+        step = max(len(messages), 1)
+    for start in range(0, len(messages), step):
+        yield start, messages[start : start + step] if step < len(messages) else messages
+
+
+def batch_of(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    """A batch that knows its rows even when it has no columns."""
+    if schema.names:
+        return pa.RecordBatch.from_arrays(list(arrays), schema=schema)
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)], ["rows"]).select([])
+
+
+def _merged(fast: _Part, exact: _Part) -> _Part:
+    if not fast.batch.num_rows:
+        return exact
+    origin = pa.concat_arrays([fast.origin, exact.origin])
+    order = pc.array_sort_indices(origin)
+    schema = fast.batch.schema
+    batch = _concatenated([fast.batch, exact.batch], schema)
+    kinds = None
+    if fast.kinds is not None:
+        kinds = pa.concat_arrays([fast.kinds, exact.kinds]).take(order)
+    return _Part(fast.start, batch.take(order), origin.take(order), kinds)
+
+
+def _concatenated(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    columns = zip(*(batch.columns for batch in batches), strict=True)
+    arrays = [pa.concat_arrays(column) for column in columns]
+    return batch_of(arrays, schema, sum(batch.num_rows for batch in batches))
+
+
+def _origin(part: _Part) -> pa.Int32Array:
+    return _counted(part.start, part.batch.num_rows) if part.origin is None else part.origin
+
+
+def _counted(start: int, count: int) -> pa.Int32Array:
+    return pa.array(range(start, start + count), pa.int32())

@@ -1,0 +1,242 @@
+"""JSON read by msgspec into typed records, then column by column into Arrow.
+
+msgspec is as strict as the exact reader or stricter, so what it accepts needs no second look and
+what it refuses is left in doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple, NotRequired, Required, TypedDict
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import temporal
+from .decoding import Columns, Fast, Messages, doubt_everything
+from .json_exact import DEEPEST, Rules, is_deep, parse, value_reader
+from .numbers import FLOAT_LIMIT
+from .unreadable import Unreadable
+
+Finished = tuple[pa.Array, Sequence[int]]
+
+
+class TypedField(NamedTuple):
+    """How one column is decoded: its Python type, and the way from a list of values to Arrow.
+
+    `finish` also names the positions whose value it could not read.
+    """
+
+    annotation: Any
+    finish: Callable[[list[Any]], Finished]
+
+
+class TypedRows:
+    """A record type for the wanted columns, and the columns of a list of such records."""
+
+    def __init__(self, fields: Sequence[pa.Field], rules: Rules) -> None:
+        typed = [typed_field(field, rules) for field in fields]
+        names = [f"f{position}" for position in range(len(fields))]
+        self.type = msgspec.defstruct(
+            "Row",
+            [
+                (name, each.annotation)
+                if rules.fail_on_missing or not field.nullable
+                else (name, each.annotation, None)
+                for name, each, field in zip(names, typed, fields, strict=True)
+            ],
+            rename={name: field.name for name, field in zip(names, fields, strict=True)},
+            gc=False,
+        )
+        self.blank = self.type(**dict.fromkeys(names))
+        self._finishers = [
+            (attrgetter(name), each.finish) for name, each in zip(names, typed, strict=True)
+        ]
+
+    def columns(self, records: list[Any], doubtful: set[int]) -> list[pa.Array]:
+        """One array per column; positions that cannot be read are added to `doubtful`."""
+        arrays = []
+        for getter, finish in self._finishers:
+            array, bad = finish(list(map(getter, records)))
+            arrays.append(array)
+            doubtful.update(bad)
+        return arrays
+
+
+def typed_reader(fields: Sequence[pa.Field], rules: Rules) -> Fast:
+    """A reader of messages that are one JSON object each."""
+    try:
+        rows = TypedRows(fields, rules)
+        decode = msgspec.json.Decoder(rows.type).decode
+    except ValueError:  # msgspec takes no names with quotes, backslashes or control characters
+        return doubt_everything(fields)
+
+    def read(messages: Messages) -> Columns:
+        records, doubtful = decoded(messages, decode, rows.blank)
+        return Columns(rows.columns(records, doubtful), sorted(doubtful))
+
+    return read
+
+
+def decoded(
+    messages: Messages, decode: Callable[[bytes], Any], blank: Any
+) -> tuple[list[Any], set[int]]:
+    """A record per message, `blank` for those in doubt."""
+    records: list[Any] = []
+    doubtful: set[int] = set()
+    rest = iter(messages)
+    while True:
+        try:
+            records.extend(map(decode, rest))  # type: ignore[arg-type]
+        except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+            doubtful.add(len(records))  # extend keeps what came before the failure
+            records.append(blank)
+        else:
+            break
+    if not doubtful and max(map(len, messages), default=0) <= 2 * DEEPEST:  # type: ignore[arg-type]
+        return records, doubtful
+    for index, message in enumerate(messages):
+        if message is not None and len(message) > 2 * DEEPEST and is_deep(message):
+            doubtful.add(index)
+            records[index] = blank
+    return records, doubtful
+
+
+# --- types ------------------------------------------------------------------------------------
+
+_PLAIN = {
+    pa.string(): str,
+    pa.bool_(): bool,
+    pa.float64(): float,
+    pa.binary(): bytes,
+}
+
+
+def typed_field(field: pa.Field, rules: Rules) -> TypedField:
+    """The typed reader of one column."""
+    kind = field.type
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        return TypedField(_optional(str, field), _temporal(field, rules))
+    if kind == pa.float32():
+        return TypedField(_optional(float, field), _floats)
+    if pa.types.is_decimal(kind):
+        return TypedField(msgspec.Raw, _decimals(field, rules))
+    if pa.types.is_duration(kind):
+        milliseconds = _whole(-(2**63) // 1000 + 1, 2**63 // 1000)
+        return TypedField(_optional(milliseconds, field), _durations)
+    annotation = _annotation(kind, rules)
+    if annotation is None:
+        return TypedField(msgspec.Raw, _by_value(field, rules))
+    return TypedField(_optional(annotation, field), lambda values: (pa.array(values, kind), ()))
+
+
+def _annotation(kind: pa.DataType, rules: Rules) -> Any | None:
+    """The Python type pyarrow can take as it is; None where values need another look."""
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if pa.types.is_integer(kind):
+        return _whole(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
+    if pa.types.is_list(kind):
+        item = _member(kind.value_field, rules)
+        return None if item is None else list[item]  # type: ignore[valid-type]
+    if pa.types.is_map(kind):
+        item = _member(kind.item_field, rules)
+        return None if item is None else dict[str, item]  # type: ignore[valid-type]
+    if pa.types.is_struct(kind):
+        members = {child.name: _member(child, rules) for child in kind}
+        if None in members.values():
+            return None
+        needed = {
+            child.name: Required[members[child.name]]
+            if rules.fail_on_missing or not child.nullable
+            else NotRequired[members[child.name]]
+            for child in kind
+        }
+        return TypedDict("Row", needed)  # type: ignore[operator]
+    return None
+
+
+def _member(field: pa.Field, rules: Rules) -> Any | None:
+    annotation = _annotation(field.type, rules)
+    return None if annotation is None else _optional(annotation, field)
+
+
+def _optional(annotation: Any, field: pa.Field) -> Any:
+    return annotation | None if field.nullable else annotation
+
+
+def _whole(least: int, most: int) -> Any:
+    return Annotated[int, msgspec.Meta(ge=least, le=most)]
+
+
+# --- from values to Arrow -----------------------------------------------------------------------
+
+
+def _floats(values: list[Any]) -> Finished:
+    array = pa.array(values, pa.float64()).cast(pa.float32())
+    if not pc.any(pc.is_inf(array)).as_py():
+        return array, ()
+    return array, [i for i, v in enumerate(values) if v is not None and abs(v) >= FLOAT_LIMIT]
+
+
+def _durations(values: list[Any]) -> Finished:
+    milliseconds = pa.array(values, pa.int64())
+    return pc.multiply(milliseconds, 1000).view(pa.duration("us")), ()
+
+
+def _temporal(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
+    at_once = temporal.column_of(field.type, rules.iso)
+    one = temporal.value_of(field.type, rules.iso)
+    forgiving = rules.ignoring and field.nullable
+
+    def finish(values: list[Any]) -> Finished:
+        array = at_once(pa.array(values, pa.string()))
+        return (array, ()) if array is not None else each_value(values, one, field.type, forgiving)
+
+    return finish
+
+
+def _decimals(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
+    by_value = _by_value(field, rules)
+
+    def finish(values: list[Any]) -> Finished:
+        texts = pa.array([None if v is None else bytes(v) for v in values], pa.binary())
+        texts = texts.view(pa.string())
+        if field.nullable:
+            texts = pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts)
+        try:
+            return texts.cast(field.type), ()
+        except pa.ArrowInvalid:  # a text in quotes, too many digits, or no number at all
+            return by_value(values)
+
+    return finish
+
+
+def _by_value(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
+    read = value_reader(field, rules)
+
+    def one(raw: Any) -> Any:
+        return read(parse(bytes(raw)))
+
+    def finish(values: list[Any]) -> Finished:
+        return each_value(values, one, field.type, forgiving=False)
+
+    return finish
+
+
+def each_value(
+    values: list[Any], read: Callable[[Any], Any], kind: pa.DataType, forgiving: bool
+) -> Finished:
+    """Read value by value; what cannot be read is NULL if that is forgiven, else in doubt."""
+    bad: list[int] = []
+    out: list[Any] = []
+    for position, value in enumerate(values):
+        try:
+            out.append(None if value is None else read(value))
+        except Unreadable:
+            out.append(None)
+            if not forgiving:
+                bad.append(position)
+    return pa.array(out, kind), bad
