@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -40,11 +41,16 @@ def java() -> str:
     raise ServiceError(f"Java 17 or newer is needed to run this service; {where}.")
 
 
-def free_port() -> int:
-    """A port nobody listens on, below the range the system hands out to outgoing connections."""
-    for _ in range(200):
-        port = random.randint(15_000, 32_000)
+def free_port(preferred: int | None = None) -> int:
+    """A port nobody listens on: the preferred one if it is free, else a random one.
+
+    Random ones lie below the range that the system hands out to outgoing connections.
+    """
+    candidates = [preferred] if preferred else []
+    candidates += [random.randint(15_000, 32_000) for _ in range(200)]
+    for port in candidates:
         with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((HOST, port))
             return port
     raise ServiceError(f"found no free port between 15000 and 32000 on {HOST}.")
@@ -77,14 +83,22 @@ class _Watchdog:
 _watchdog = _Watchdog()
 
 
-class Workspace:
-    """A directory for a service's files, removed with the service or with us."""
+@dataclass(frozen=True)
+class Detached:
+    """For a service that outlives us: where its files stay, and its port if that is free."""
 
-    def __init__(self, prefix: str, keep_at: Path | None = None) -> None:
-        self._kept = keep_at is not None
-        if keep_at is not None:
-            keep_at.mkdir(parents=True, exist_ok=True)
-            self.path = keep_at
+    home: Path
+    port: int | None = None
+
+
+class Workspace:
+    """A directory for a service's files, removed with the service or with us unless detached."""
+
+    def __init__(self, prefix: str, detached: Detached | None = None) -> None:
+        self._kept = detached is not None
+        if detached is not None:
+            detached.home.mkdir(parents=True, exist_ok=True)
+            self.path = detached.home
         else:
             self.path = Path(tempfile.mkdtemp(prefix=f"streamcore-{prefix}-"))
             _watchdog.tell(f"+{self.path}")
@@ -133,17 +147,22 @@ class Process:
     def running(self) -> bool:
         return self._popen.poll() is None
 
-    def wait_until(self, ready: Callable[[], bool], timeout: float = 60) -> None:
+    def wait_until(self, ready: Callable[[], bool], timeout: float = 120) -> None:
         """Return once `ready()` holds; raise with the log if the process dies or hangs."""
         deadline = time.monotonic() + timeout
-        while not ready():
-            if not self.running:
-                code = self._popen.returncode
-                raise ServiceError(f"{self.name} ended with status {code}.\n{self.log_tail()}")
-            if time.monotonic() > deadline:
-                self.kill()
-                raise ServiceError(f"{self.name} not ready in {timeout:g} s.\n{self.log_tail()}")
-            time.sleep(0.05)
+        try:
+            while not ready():
+                if not self.running:
+                    raise ServiceError(f"{self.name} ended: status {self._popen.returncode}.")
+                if time.monotonic() > deadline:
+                    raise ServiceError(f"{self.name} was not ready in {timeout:g} s.")
+                time.sleep(0.05)
+        except ServiceError as error:
+            self.kill()
+            raise ServiceError(f"{error} The end of its log:\n{self.log_tail()}") from None
+        except BaseException:
+            self.kill()
+            raise
 
     def log_tail(self, lines: int = 30) -> str:
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
@@ -193,7 +212,11 @@ class Service:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:  # also Ctrl-C: what half of it runs must end
+            self.stop()
+            raise
 
     def __exit__(
         self,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
-from pathlib import Path
 from typing import Self
 
 from .downloads import archive
-from .process import HOST, Process, Service, ServiceError, Workspace, free_port, java
+from .process import HOST, Detached, Process, Service, ServiceError, Workspace, free_port, java
 
 VERSION = "3.0.9"
 APP = archive(
@@ -18,19 +17,38 @@ APP = archive(
 )
 
 
-class SchemaRegistry(Service):
+class RegistryAddress:
+    """A schema registry by its URL."""
+
+    @property
+    def url(self) -> str:
+        """What clients of the Confluent API take as `schema.registry.url`."""
+        raise NotImplementedError
+
+
+class ExistingRegistry(RegistryAddress):
+    """A schema registry somebody else runs."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+
+class SchemaRegistry(RegistryAddress, Service):
     """A schema registry; it forgets everything when it stops."""
 
-    def __init__(self, *, home: Path | None = None, detached: bool = False) -> None:
-        self._home, self._detached = home, detached
+    def __init__(self, *, detached: Detached | None = None) -> None:
+        self._detached = detached
         self._process: Process | None = None
         self._workspace: Workspace | None = None
         self.port = 0
 
     @property
     def url(self) -> str:
-        """What clients of the Confluent API take as `schema.registry.url`."""
-        return f"http://{HOST}:{self.port}/apis/ccompat/v7"
+        return api_url(self.port)
 
     @property
     def process(self) -> Process:
@@ -39,13 +57,13 @@ class SchemaRegistry(Service):
         return self._process
 
     @property
-    def pid(self) -> int:
-        return self.process.pid
+    def pids(self) -> list[int]:
+        return [self.process.pid]
 
     def start(self) -> Self:
         app = APP.path()
-        self._workspace = self._workspace or Workspace("registry", self._home)
-        self.port = self.port or free_port()
+        self._workspace = self._workspace or Workspace("registry", self._detached)
+        self.port = self.port or free_port(self._detached.port if self._detached else None)
         where = {"quarkus.http.host": HOST, "quarkus.http.port": str(self.port)}
         self._process = Process(
             "the schema registry",
@@ -56,9 +74,9 @@ class SchemaRegistry(Service):
             ],
             self._workspace.path / "registry.log",
             cwd=self._workspace.path,
-            detached=self._detached,
+            detached=self._detached is not None,
         )
-        self._process.wait_until(self._answers)
+        self._process.wait_until(lambda: answers(self.url))
         return self
 
     def stop(self) -> None:
@@ -82,9 +100,16 @@ class SchemaRegistry(Service):
         self.process.kill()
         self.start()
 
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/subjects", timeout=5):  # noqa: S310 - our own
-                return True
-        except (urllib.error.URLError, OSError):
-            return False
+
+def api_url(port: int) -> str:
+    """Where Apicurio speaks the Confluent API."""
+    return f"http://{HOST}:{port}/apis/ccompat/v7"
+
+
+def answers(url: str) -> bool:
+    """Whether a schema registry lists its subjects."""
+    try:
+        with urllib.request.urlopen(f"{url}/subjects", timeout=5):  # noqa: S310 - our own address
+            return True
+    except (urllib.error.URLError, OSError):
+        return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from ..process import HOST, Service, ServiceError, Workspace, free_port
+from ..process import HOST, Detached, Service, ServiceError, Workspace, free_port
 from ..proxy import KafkaProxy
 from .address import KafkaAddress
 from .node import Node
@@ -42,14 +42,14 @@ class KafkaCluster(KafkaAddress, Service):
         properties: Mapping[str, str] | None = None,
         *,
         proxy: bool = False,
-        home: Path | None = None,
-        detached: bool = False,
+        detached: Detached | None = None,
     ) -> None:
         self.size = size
         self._properties = dict(properties or {})
-        self._proxied, self._home, self._detached = proxy, home, detached
+        self._proxied, self._detached = proxy, detached
         self.nodes: list[Node] = []
         self.proxies: list[KafkaProxy] = []
+        self._workspace: Workspace | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -62,11 +62,15 @@ class KafkaCluster(KafkaAddress, Service):
     def direct_servers(self) -> str:
         return ",".join(f"{HOST}:{node.client_port}" for node in self.nodes)
 
+    @property
+    def pids(self) -> list[int]:
+        return [node.pid for node in self.nodes]
+
     def start(self) -> Self:
         for attempt in range(1, START_ATTEMPTS + 1):
-            self._workspace = Workspace("kafka", self._home)
+            self._workspace = Workspace("kafka", self._detached)
             try:
-                self._start()
+                self._start(self._workspace.path)
                 break
             except BaseException as error:
                 self.stop()
@@ -79,14 +83,15 @@ class KafkaCluster(KafkaAddress, Service):
             node.kill()  # nobody needs its data again, and an orderly end waits for a quorum
         for proxy in self.proxies:
             proxy.stop()
-        self._workspace.remove()
+        if self._workspace is not None:
+            self._workspace.remove()
         self.nodes, self.proxies = [], []
 
-    def _start(self) -> None:
+    def _start(self, directory: Path) -> None:
         controllers = [free_port() for _ in range(self.size)]
         voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
         for number, controller in enumerate(controllers, 1):
-            client = free_port()
+            client = free_port(self._detached.port if self._detached else None)
             listeners = [Listener("PLAINTEXT", client), *self._more_listeners()]
             properties = {
                 **_topology(Listener("CONTROLLER", controller), listeners, voters),
@@ -94,10 +99,9 @@ class KafkaCluster(KafkaAddress, Service):
                 **self._more_properties(),
                 **self._properties,
             }
-            home = self._workspace.path / f"broker-{number}"
-            self.nodes.append(
-                Node(number, home, properties, client_port=client, detached=self._detached)
-            )
+            home = directory / f"broker-{number}"
+            apart = self._detached is not None
+            self.nodes.append(Node(number, home, properties, client_port=client, detached=apart))
         cluster = random_id()
         for node in self.nodes:
             node.format(cluster, self._format_arguments())
@@ -129,10 +133,9 @@ class KafkaBroker(KafkaCluster):
         properties: Mapping[str, str] | None = None,
         *,
         proxy: bool = False,
-        home: Path | None = None,
-        detached: bool = False,
+        detached: Detached | None = None,
     ) -> None:
-        super().__init__(1, properties, proxy=proxy, home=home, detached=detached)
+        super().__init__(1, properties, proxy=proxy, detached=detached)
 
     @property
     def node(self) -> Node:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.resources import as_file, files
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from ..downloads import node, npm
 from ..process import (
     HOST,
+    Detached,
     Process,
     Service,
     ServiceError,
@@ -16,11 +17,11 @@ from ..process import (
     accepts_connections,
     free_port,
 )
+from .address import ACCOUNT, REGION, KinesisAddress
 from .faults import Faults, Ledger
 from .proxy import FaultProxy
 
 EMULATOR = npm("kinesis-local", "0.6.2", megabytes=3)
-ACCOUNT, REGION = "123456789012", "us-east-1"
 CHANGES = (  # how long a stream is in a passing state; AWS takes longer, tests need not
     "CREATE_STREAM",
     "DELETE_STREAM",
@@ -33,7 +34,7 @@ CHANGES = (  # how long a stream is in a passing state; AWS takes longer, tests 
 )
 
 
-class KinesisEmulator(Service):
+class KinesisEmulator(KinesisAddress, Service):
     """Streams in memory; `faults` says what goes wrong and `ledger` what happened."""
 
     def __init__(
@@ -42,8 +43,7 @@ class KinesisEmulator(Service):
         change_milliseconds: int = 100,
         shard_limit: int = 500,
         seed: int | None = None,
-        home: Path | None = None,
-        detached: bool = False,
+        detached: Detached | None = None,
     ) -> None:
         self._settings = {
             "LOG_LEVEL": "WARN",
@@ -52,8 +52,9 @@ class KinesisEmulator(Service):
             "AWS_REGION": REGION,
             **{f"{change}_DURATION": f"{change_milliseconds}ms" for change in CHANGES},
         }
-        self._seed, self._home, self._detached = seed, home, detached
+        self._seed, self._detached = seed, detached
         self._process: Process | None = None
+        self._proxy_process: Process | None = None
         self._proxy: FaultProxy | None = None
         self._workspace: Workspace | None = None
         self.direct_port = 0
@@ -71,8 +72,8 @@ class KinesisEmulator(Service):
         return self._process
 
     @property
-    def pid(self) -> int:
-        return self.process.pid
+    def pids(self) -> list[int]:
+        return [process.pid for process in (self._process, self._proxy_process) if process]
 
     @property
     def endpoint_url(self) -> str:
@@ -92,19 +93,9 @@ class KinesisEmulator(Service):
     def ledger(self) -> Ledger:
         return self.proxy.fate.ledger
 
-    @property
-    def client_kwargs(self) -> dict[str, str]:
-        """What `boto3.client("kinesis", **kwargs)` takes."""
-        return {
-            "endpoint_url": self.endpoint_url,
-            "region_name": REGION,
-            "aws_access_key_id": ACCOUNT,  # twelve digits choose the emulator's account
-            "aws_secret_access_key": "test",
-        }
-
     def start(self) -> Self:
         package = EMULATOR.path() / "node_modules" / "kinesis-local"
-        self._workspace = Workspace("kinesis", self._home)
+        self._workspace = Workspace("kinesis", self._detached)
         self.direct_port, tls_port = free_port(), free_port()
         ports = {
             "KINESIS_MOCK_PLAIN_PORT": str(self.direct_port),
@@ -118,43 +109,33 @@ class KinesisEmulator(Service):
                 self._workspace.path / "kinesis.log",
                 cwd=self._workspace.path,
                 env={**self._settings, **ports},
-                detached=self._detached,
+                detached=self._detached is not None,
             )
             self._process.wait_until(lambda: accepts_connections(self.direct_port))
-        self._proxy = FaultProxy(self.direct_port, seed=self._seed).start()
+        self._proxy = FaultProxy(self.direct_port, seed=self._seed)
+        if self._detached is None:
+            self._proxy.start()
+        else:
+            self._start_proxy_apart(self._proxy, self._detached)
         return self
 
+    def _start_proxy_apart(self, proxy: FaultProxy, detached: Detached) -> None:
+        """A proxy in our own process would end with us."""
+        proxy.port = free_port(detached.port)
+        arguments = [str(proxy.upstream_port), str(proxy.port)]
+        self._proxy_process = Process(
+            "the proxy before Kinesis",
+            [sys.executable, "-m", FaultProxy.__module__, *arguments],
+            detached.home / "kinesis.log",
+            detached=True,
+        )
+        self._proxy_process.wait_until(lambda: accepts_connections(proxy.port))
+
     def stop(self) -> None:
-        if self._proxy is not None:
+        if self._proxy is not None and self._detached is None:
             self._proxy.stop()
-        if self._process is not None:
-            self._process.kill()  # all it has is in memory
+        for process in (self._proxy_process, self._process):
+            if process is not None:
+                process.kill()  # all it has is in memory
         if self._workspace is not None:
             self._workspace.remove()
-
-    def client(self, *, direct: bool = False) -> Any:
-        """A boto3 client, through the proxy or past it."""
-        import boto3
-
-        address = {"endpoint_url": self.direct_url} if direct else {}
-        return boto3.client("kinesis", **{**self.client_kwargs, **address})
-
-    def create_stream(self, name: str, shards: int = 1) -> str:
-        """Create the stream, wait until it is active, and give back its ARN."""
-        client = self.client(direct=True)
-        client.create_stream(StreamName=name, ShardCount=shards)
-        return self.wait_active(name)
-
-    def wait_active(self, name: str) -> str:
-        """Wait until the stream is done changing, and give back its ARN."""
-        client = self.client(direct=True)
-        arn = ""
-
-        def active() -> bool:
-            nonlocal arn
-            summary = client.describe_stream_summary(StreamName=name)["StreamDescriptionSummary"]
-            arn = summary["StreamARN"]
-            return bool(summary["StreamStatus"] == "ACTIVE")
-
-        self.process.wait_until(active, timeout=30)
-        return arn
