@@ -33,6 +33,7 @@ METADATA = {
     "timestamp": MetadataKey("TIMESTAMP_LTZ(3) NOT NULL", "When the record arrived at the stream."),
     "shard-id": MetadataKey("STRING NOT NULL", "The shard the record was read from."),
     "sequence-number": MetadataKey("STRING NOT NULL", "The record's number within its shard."),
+    "sub-sequence-number": MetadataKey("BIGINT NOT NULL", "Its place in an aggregated record."),
     "partition-key": MetadataKey("STRING NOT NULL", "The key the record was written with."),
 }
 
@@ -196,8 +197,7 @@ class StreamTable(Connector):
                     "sink.partitioner",
                     "cannot be set on a table that is PARTITIONED BY columns; remove one of them",
                 )
-        for problem in self.format.schema_problems(table.physical, writing=writing):
-            yield problem
+        yield from self.format.schema_problems(table.physical, writing=writing)
 
     def service(self, region: str | None) -> Endpoint:
         """Whom to talk to, with the deprecated producer keys translated."""

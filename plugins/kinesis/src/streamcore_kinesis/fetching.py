@@ -1,0 +1,127 @@
+"""Reads one slice of a shard inside a task: paced, resumed after expiry, complete or an error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from streamcore import DataLossError
+
+from .positions import Position, Slice
+from .probing import iterator_arguments
+from .retrying import Caller
+from .settings import SourceSettings
+
+CALLS_APART = 0.2
+"""Seconds between two reads of one shard: the service allows five in a second."""
+_PATIENCE = 300
+"""Empty answers in a row before a slice that must still hold records counts as lost."""
+
+Record = dict[str, Any]
+
+
+class SliceReader:
+    """Yields the records of one slice, a list per answer, fetching one answer ahead."""
+
+    def __init__(self, caller: Caller, settings: SourceSettings, part: Slice) -> None:
+        self._caller, self._settings, self._part = caller, settings, part
+        self._last: str | None = None
+        self._called = float("-inf")
+
+    def records(self) -> Iterator[list[Record]]:
+        """The records from the slice's start to its end, in order."""
+        with ThreadPoolExecutor(1) as ahead:
+            iterator = self._iterator()
+            waiting: Future[Any] | None = ahead.submit(self._answer, iterator) if iterator else None
+            empty = 0
+            while waiting is not None:
+                answer = waiting.result()
+                found = answer["Records"]
+                inside = self._inside(found)
+                more = len(inside) == len(found) and self._goes_on(answer, empty)
+                following = answer.get("NextShardIterator")
+                if inside:
+                    self._check_first(inside[0])
+                    self._last = inside[-1]["SequenceNumber"]
+                waiting = ahead.submit(self._answer, following) if more and following else None
+                empty = 0 if found else empty + 1
+                if inside:
+                    yield inside
+
+    def _inside(self, found: list[Record]) -> list[Record]:
+        for at, record in enumerate(found):
+            arrival = int(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
+            if not self._part.holds(record["SequenceNumber"], arrival):
+                return found[:at]
+        return found
+
+    def _goes_on(self, answer: Any, empty: int) -> bool:
+        """Whether the slice may hold records after this answer."""
+        if answer["Records"] or answer.get("MillisBehindLatest"):
+            return True
+        if "ts" in self._part.stop:  # caught up with a moment that lies after the slice's end
+            return False
+        if empty >= _PATIENCE:
+            self._lost(f"its end at {self._part.stop} was never reached")
+            return False
+        return True
+
+    def _check_first(self, record: Record) -> None:
+        expected = self._part.start.get("seq")
+        if self._last is None and expected and record["SequenceNumber"] != expected:
+            self._lost(f"records from {expected} up to {record['SequenceNumber']} have expired")
+
+    def _lost(self, what: str) -> None:
+        if self._settings.fail_on_data_loss:
+            raise DataLossError(
+                f"shard '{self._part.shard}' of stream '{self._settings.stream_name}': {what}. "
+                "Set 'source.fail-on-data-loss' to 'false' to go on without them."
+            )
+
+    def _answer(self, iterator: str) -> Any:
+        """One read, with a new iterator when this one is too old."""
+        client = self._caller.client
+        while True:
+            wait = self._called + CALLS_APART - time.monotonic()
+            if wait > 0:
+                time.sleep(wait)
+            self._called = time.monotonic()
+            try:
+                return self._caller.call(
+                    f"reading shard '{self._part.shard}' of stream '{self._settings.stream_name}'",
+                    lambda iterator=iterator: client.get_records(
+                        ShardIterator=iterator, Limit=self._settings.limit
+                    ),
+                    final=("ExpiredIteratorException", "ResourceNotFoundException"),
+                )
+            except client.exceptions.ExpiredIteratorException:
+                fresh = self._iterator()
+                if fresh is None:
+                    return {"Records": [], "NextShardIterator": None}
+                iterator = fresh
+            except client.exceptions.ResourceNotFoundException:
+                self._lost("the shard no longer exists")
+                return {"Records": [], "NextShardIterator": None}
+
+    def _iterator(self) -> str | None:
+        position: Position = self._part.start
+        where = iterator_arguments(position)
+        if self._last is not None:
+            where = {
+                "ShardIteratorType": "AFTER_SEQUENCE_NUMBER",
+                "StartingSequenceNumber": self._last,
+            }
+        try:
+            answer = self._caller.call(
+                f"positioning in shard '{self._part.shard}' of stream '{self._settings.stream_name}'",
+                lambda: self._caller.client.get_shard_iterator(
+                    **self._settings.stream, ShardId=self._part.shard, **where
+                ),
+                final=("ResourceNotFoundException",),
+            )
+        except self._caller.client.exceptions.ResourceNotFoundException:
+            self._lost("the shard no longer exists")
+            return None
+        return str(answer["ShardIterator"])

@@ -1,0 +1,217 @@
+"""The driver's view of a stream: which shards there are, and where a slice of time ends in each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from streamcore import DataLossError
+
+from .client import code_of, kinesis
+from .positions import END, Position, Shard, at_record, at_time, known_time
+from .retrying import Caller
+from .settings import SourceSettings
+
+_FOLLOWED = 20
+"""Empty answers to follow before the rest of a shard is left to the next batch."""
+
+
+@dataclass
+class Seen:
+    """What a look at a shard's next record showed."""
+
+    record: Position | None
+    iterator: str | None
+    sure: bool = True
+    """False when the service was still behind: there may be a record after all."""
+
+
+class Stream:
+    """Asks the service about one stream; lives in the driver as long as the query."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        client = kinesis(
+            settings.endpoint.provider,
+            settings.endpoint.region,
+            settings.endpoint.url,
+            verify=settings.endpoint.verify,
+        )
+        self._caller = Caller(client, settings.endpoint, settings.retries)
+        self._skew = 0.0
+        self._idle: dict[str, tuple[Position, str]] = {}
+        self._shards: list[Shard] = []
+        self._listed_at = float("-inf")
+
+    # --- the service's clock and shards ---------------------------------------------
+
+    def now(self) -> int:
+        """The service's time in milliseconds: our own clock, corrected by what it answered last."""
+        return int((time.time() + self._skew) * 1000)
+
+    def retention(self) -> int:
+        """For how many milliseconds the stream keeps a record."""
+        answer = self._caller.call(
+            f"describing stream '{self._settings.stream_name}'",
+            lambda: self._caller.client.describe_stream_summary(**self._settings.stream),
+        )
+        self._note_time(answer)
+        return int(answer["StreamDescriptionSummary"]["RetentionPeriodHours"]) * 3_600_000
+
+    def shards(self, *, fresh: bool = False, **only: Any) -> list[Shard]:
+        """All shards, listed again when the discovery interval has passed."""
+        age = time.monotonic() - self._listed_at
+        if only:
+            return self._list(ShardFilter=only)
+        if fresh or not self._shards or age >= self._settings.discovery.total_seconds():
+            self._shards = self._list()
+            self._listed_at = time.monotonic()
+        return self._shards
+
+    def _list(self, **arguments: Any) -> list[Shard]:
+        found: list[Shard] = []
+        asked: dict[str, Any] = {**self._settings.stream, **arguments}
+        while True:
+            answer = self._caller.call(
+                f"listing the shards of stream '{self._settings.stream_name}'",
+                lambda asked=asked: self._caller.client.list_shards(**asked),
+            )
+            self._note_time(answer)
+            found += [Shard.listed(each) for each in answer["Shards"]]
+            if not answer.get("NextToken"):
+                return found
+            asked = {"NextToken": answer["NextToken"]}
+
+    def _note_time(self, answer: Mapping[str, Any]) -> None:
+        date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if date:  # whole seconds, rounded down: the slice ends a little earlier, never later
+            self._skew = parsedate_to_datetime(date).timestamp() - time.time()
+
+    # --- where slices end ---------------------------------------------------------------
+
+    def ends(
+        self, frontier: Mapping[str, Position], horizon: int
+    ) -> tuple[dict[str, Position], bool]:
+        """The end of the next slice of every shard, and whether any of them has records."""
+        reading = {name: start for name, start in frontier.items() if start != END}
+        with ThreadPoolExecutor(min(16, max(1, len(reading)))) as pool:
+            found = dict(
+                zip(
+                    reading,
+                    pool.map(lambda item: self._end(*item, horizon), reading.items()),
+                    strict=True,
+                )
+            )
+        busy = any(moved for _, moved in found.values())
+        ends = {name: end if busy else frontier[name] for name, (end, _) in found.items()}
+        return ends | {name: END for name in frontier if name not in reading}, busy
+
+    def final_ends(self, starts: Mapping[str, Position], horizon: int) -> dict[str, Position]:
+        """The end of every shard for a read that happens once, up to the horizon."""
+        with ThreadPoolExecutor(min(16, max(1, len(starts)))) as pool:
+            looks = pool.map(lambda shard: self._look(shard, at_time(horizon)), starts)
+            return {
+                shard: seen.record or (at_time(horizon) if seen.iterator else dict(END))
+                for shard, seen in zip(starts, looks, strict=True)
+            }
+
+    def _end(self, shard: str, start: Position, horizon: int) -> tuple[Position, bool]:
+        """Where this shard's slice ends, and whether that is any progress for the query."""
+        first, sure = self._first(shard, start)
+        if first == END:
+            return END, True
+        if first is None or int(first["at"]) >= horizon:  # nothing to read before the horizon
+            moves_on = sure and "ts" in start and horizon > int(start["ts"])
+            return (at_time(horizon) if moves_on else start), False
+        limit = min(horizon, int(first["at"]) + self._milliseconds_per_slice())
+        self._idle.pop(shard, None)
+        seen = self._look(shard, at_time(limit))
+        if seen.record is not None:
+            return seen.record, True
+        if seen.iterator is None:
+            return dict(END), True
+        self._idle[shard] = (at_time(limit), seen.iterator)
+        return at_time(limit), True
+
+    def _first(self, shard: str, start: Position) -> tuple[Position | None, bool]:
+        """The first record from a position on, END if there will be none; and whether that is sure."""
+        if "seq" in start:
+            return start, True
+        known, iterator = self._idle.get(shard, (None, None))
+        seen = self._look(shard, start, iterator if known is not None else None)
+        if seen.record is not None:
+            return seen.record, True
+        if seen.iterator is None:
+            return dict(END), True
+        self._idle[shard] = (start, seen.iterator)
+        return None, seen.sure
+
+    def _look(self, shard: str, at: Position, iterator: str | None = None) -> Seen:
+        """The first record from a position on, following answers that are empty but behind."""
+        try:
+            iterator = iterator or self.iterator(shard, at)
+            for _ in range(_FOLLOWED):
+                answer = self._records(shard, iterator)
+                if answer["Records"]:
+                    record = answer["Records"][0]
+                    arrival = int(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
+                    return Seen(at_record(record["SequenceNumber"], arrival), iterator)
+                iterator = answer.get("NextShardIterator")
+                if iterator is None or not answer.get("MillisBehindLatest"):
+                    return Seen(None, iterator)
+            return Seen(None, iterator, sure=False)
+        except self._caller.client.exceptions.ExpiredIteratorException:
+            return self._look(shard, at)
+        except self._caller.client.exceptions.ResourceNotFoundException:
+            self._gone(shard, at)
+            return Seen(None, None)
+
+    def _records(self, shard: str, iterator: str) -> Any:
+        return self._caller.call(
+            f"reading shard '{shard}' of stream '{self._settings.stream_name}'",
+            lambda: self._caller.client.get_records(ShardIterator=iterator, Limit=1),
+            final=("ExpiredIteratorException", "ResourceNotFoundException"),
+        )
+
+    def iterator(self, shard: str, at: Position) -> str:
+        """A shard iterator at a position."""
+        return str(
+            self._caller.call(
+                f"positioning in shard '{shard}' of stream '{self._settings.stream_name}'",
+                lambda: self._caller.client.get_shard_iterator(
+                    **self._settings.stream, ShardId=shard, **iterator_arguments(at)
+                )["ShardIterator"],
+                final=("ResourceNotFoundException",),
+            )
+        )
+
+    def _gone(self, shard: str, at: Position) -> None:
+        if self._settings.fail_on_data_loss and at != END:
+            when = known_time(at)
+            read = f"after {datetime.fromtimestamp(when / 1000, UTC):%F %T} UTC " if when else ""
+            raise DataLossError(
+                f"shard '{shard}' of stream '{self._settings.stream_name}' no longer exists, so its "
+                f"records {read}are lost to this job. Set 'source.fail-on-data-loss' to 'false' to "
+                "go on without them."
+            )
+
+    def _milliseconds_per_slice(self) -> int:
+        return int(self._settings.slice.total_seconds() * 1000)
+
+
+def iterator_arguments(at: Position) -> dict[str, Any]:
+    """The arguments of GetShardIterator, and of SubscribeToShard's StartingPosition, for a position."""
+    if "seq" in at:
+        return {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": at["seq"]}
+    if "ts" in at:
+        moment = datetime.fromtimestamp(int(at["ts"]) / 1000, UTC)
+        return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": moment}
+    return {"ShardIteratorType": "TRIM_HORIZON"}
+
+
+__all__ = ["Stream", "code_of", "iterator_arguments"]
