@@ -1,0 +1,181 @@
+"""Puts records to a stream in full requests, several at a time, until every one is accepted."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from streamcore import ConnectionFailed, RecordError
+
+from .client import code_of, explain, kinesis
+from .retrying import is_passing
+from .settings import SinkSettings
+
+LARGEST = 1024 * 1024
+_LONGEST_KEY = 256
+_MORE_PER_SUCCESS, _LESS_PER_FAILURE = 10, 0.99
+_MOST_THREADS = 32
+_LONGEST_PAUSE = 1.0
+
+
+@dataclass
+class Entry:
+    """A record on its way: its bytes, its partition key, and what both weigh in a request."""
+
+    data: bytes
+    key: str
+    weight: int
+
+
+class Putter:
+    """Buffers, sends and sends again; everything is accepted once `close` has returned."""
+
+    def __init__(self, settings: SinkSettings) -> None:
+        self._settings = settings
+        endpoint = settings.endpoint
+        self._client = kinesis(
+            endpoint.provider,
+            endpoint.region,
+            endpoint.url,
+            verify=endpoint.verify,
+            connections=settings.connections,
+            read_seconds=settings.read_timeout.total_seconds(),
+        )
+        self._pool = ThreadPoolExecutor(min(settings.in_flight, _MOST_THREADS))
+        self._waiting: deque[Entry] = deque()
+        self._weight = 0
+        self._oldest = time.monotonic()
+        self._flying: dict[Future[Any], list[Entry]] = {}
+        self._allowed = float(settings.batch_size)
+        self._pause = 0.0
+        self.records = self.bytes = self.requests = self.retried = 0
+
+    def put(self, data: bytes, key: str) -> None:
+        """Take one record; holds the task back while too many are waiting."""
+        if not 1 <= len(key) <= _LONGEST_KEY:
+            raise RecordError(
+                f"a partition key has 1 to {_LONGEST_KEY} characters, this one has {len(key)}"
+            )
+        weight = len(data) + len(key.encode())
+        if len(data) > LARGEST:
+            raise RecordError(
+                f"a record of {len(data)} bytes is larger than the {LARGEST} bytes a stream takes"
+            )
+        if not self._waiting:
+            self._oldest = time.monotonic()
+        self._waiting.append(Entry(data, key, weight))
+        self._weight += weight
+        self.records += 1
+        self.bytes += len(data)
+        settings = self._settings
+        if (
+            len(self._waiting) >= settings.batch_size
+            or self._weight >= settings.flush_bytes
+            or time.monotonic() - self._oldest >= settings.flush_after.total_seconds()
+        ):
+            self._send()
+        while len(self._waiting) + self._in_flight() >= settings.buffered:
+            self._settle(block=True)
+            self._send()
+
+    def close(self) -> None:
+        """Send what is left, and wait until the stream has everything."""
+        try:
+            while self._waiting or self._flying:
+                self._send(everything=True)
+                self._settle(block=True)
+        finally:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # --- requests ---------------------------------------------------------------------
+
+    def _send(self, *, everything: bool = False) -> None:
+        self._settle(block=False)
+        while self._waiting and self._may_send(everything):
+            batch = self._batch()
+            self._flying[self._pool.submit(self._request, batch)] = batch
+            self.requests += 1
+
+    def _may_send(self, everything: bool) -> bool:
+        full = len(self._waiting) >= self._settings.batch_size
+        old = time.monotonic() - self._oldest >= self._settings.flush_after.total_seconds()
+        heavy = self._weight >= self._settings.flush_bytes
+        free = (
+            len(self._flying) < self._settings.in_flight and self._in_flight() < self._allowed
+        ) or not self._flying
+        return free and (everything or full or old or heavy)
+
+    def _batch(self) -> list[Entry]:
+        batch: list[Entry] = []
+        weight = 0
+        while self._waiting and len(batch) < self._settings.batch_size:
+            if batch and weight + self._waiting[0].weight > self._settings.flush_bytes:
+                break
+            entry = self._waiting.popleft()
+            weight += entry.weight
+            batch.append(entry)
+        self._weight -= weight
+        self._oldest = time.monotonic()
+        return batch
+
+    def _request(self, batch: list[Entry]) -> Any:
+        if self._pause:
+            time.sleep(self._pause * (0.5 + random.random() / 2))
+        return self._client.put_records(
+            **self._settings.stream,
+            Records=[{"Data": entry.data, "PartitionKey": entry.key} for entry in batch],
+        )
+
+    def _settle(self, *, block: bool) -> None:
+        if not self._flying:
+            return
+        done, _ = wait(self._flying, None if block else 0, FIRST_COMPLETED)
+        for future in done:
+            self._handle(future, self._flying.pop(future))
+
+    def _handle(self, future: Future[Any], batch: list[Entry]) -> None:
+        what = f"writing to stream '{self._settings.stream_name}'"
+        endpoint = self._settings.endpoint
+        error = future.exception()
+        if error is not None:
+            assert isinstance(error, Exception)
+            if self._settings.fail_on_error or not is_passing(error):
+                raise explain(error, what, endpoint.region, endpoint.url) from error
+            self._retry(batch)
+            return
+        results = future.result()["Records"]
+        refused = [
+            (entry, result)
+            for entry, result in zip(batch, results, strict=True)
+            if result.get("ErrorCode")
+        ]
+        if not refused:
+            ceiling = self._settings.batch_size * self._settings.in_flight
+            self._allowed = min(self._allowed + _MORE_PER_SUCCESS, ceiling)
+            self._pause = 0.0
+            return
+        code, said = refused[0][1]["ErrorCode"], refused[0][1].get("ErrorMessage", "")
+        if self._settings.fail_on_error or "AccessDenied" in code:
+            raise ConnectionFailed(
+                f"{what} failed: {len(refused)} of {len(batch)} records were refused, the first "
+                f"with {code}: {said}"
+            )
+        self._retry([entry for entry, _ in refused])
+
+    def _retry(self, entries: list[Entry]) -> None:
+        """Put refused records back to the front, in their order, and slow down."""
+        self._waiting.extendleft(reversed(entries))
+        self._weight += sum(entry.weight for entry in entries)
+        self._allowed = max(1.0, self._allowed * _LESS_PER_FAILURE)
+        self._pause = min(_LONGEST_PAUSE, max(0.05, self._pause * 2))
+        self.retried += len(entries)
+
+    def _in_flight(self) -> int:
+        return sum(len(batch) for batch in self._flying.values())
+
+
+__all__ = ["Entry", "Putter", "code_of"]

@@ -1,0 +1,76 @@
+"""Batch and streaming writers: rows to records, each with its partition key."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from streamcore import Table, Target
+from streamcore.rows import Splitter, ValueFields, key_value
+from streamcore.spark.task import Task
+
+from .options import StreamTable
+from .partition_keys import spelled_keys
+from .putting import Putter
+from .settings import SinkSettings
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task put to the stream."""
+
+    records: int
+    bytes: int
+    requests: int
+    retried: int
+
+
+class RecordWriter:
+    """Writes the rows of one task, and returns once the stream has accepted all of them."""
+
+    def __init__(self, connector: StreamTable, settings: SinkSettings, table: Table) -> None:
+        self._connector, self._settings, self._table = connector, settings, table
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        layout = key_value(self._table, (), "", ValueFields.ALL)
+        splitter = Splitter(self._table, layout, {})
+        encoder = self._connector.format.encoder(layout.value_schema)
+        target = Target(self._settings.stream_name, 0, Task.current().partition)
+        putter = Putter(self._settings)
+        for batch in iterator:
+            split = splitter.split(batch)
+            keys = self._keys(split.value, target)
+            for data, key in zip(encoder.encode(split.value, split.kinds), keys, strict=True):
+                if data is not None:
+                    putter.put(data, key)
+        putter.close()
+        return Written(putter.records, putter.bytes, putter.requests, putter.retried)
+
+    def _keys(self, rows: pa.RecordBatch, target: Target) -> Sequence[str]:
+        if self._table.partition_keys:
+            return spelled_keys(rows, self._table.partition_keys, self._settings.delimiter)
+        chosen = None
+        if self._connector.partitioner is not None:
+            chosen = self._connector.partitioner.assign_keys(rows, target)
+        return chosen if chosen is not None else [str(uuid.uuid4()) for _ in range(rows.num_rows)]
+
+
+class KinesisWriter(RecordWriter, DataSourceArrowWriter):
+    """Writes a batch query's rows."""
+
+
+class KinesisStreamWriter(RecordWriter, DataSourceStreamArrowWriter):
+    """Writes a streaming query's rows; a task that runs again writes its rows again."""
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing to do: a task returns only when the stream has its records."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing to undo: records cannot be taken back from a stream."""
