@@ -11,5 +11,6 @@ from streamcore import Format, hookimpl
 def register_formats() -> Iterable[type[Format]]:
     from .avro.plain import Avro
     from .json import Json
+    from .raw import Raw
 
-    return [Avro, Json]
+    return [Avro, Json, Raw]

@@ -148,6 +148,11 @@ class TwoPathDecoder:
         return Decoded(batch, origin, kinds, rejected, ignored)
 
 
+def wanted_fields(schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.Field]:
+    """The fields of these columns, in their order; all fields for None."""
+    return [schema.field(name) for name in (schema.names if columns is None else columns)]
+
+
 def chunks(messages: Messages) -> Iterator[tuple[int, Messages]]:
     """Cut a batch where the cost of a call is spread, and the working set stays in the cache."""
     size = sum(len(message) for message in messages if message)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .decoding import NO_ROWS, Rows, TwoPathDecoder
+from .decoding import NO_ROWS, Rows, TwoPathDecoder, wanted_fields
 from .json_exact import NOTHING, Rules, kind_of, parse, row_reader
 from .json_typed import typed_reader
 from .unreadable import Unreadable
@@ -22,11 +22,6 @@ def json_decoder(schema: pa.Schema, columns: Sequence[str] | None, rules: Rules)
         exact_reader(wanted, rules),
         ignoring=rules.ignoring,
     )
-
-
-def wanted_fields(schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.Field]:
-    """The fields of these columns, in their order; all fields for None."""
-    return [schema.field(name) for name in (schema.names if columns is None else columns)]
 
 
 def exact_reader(fields: Sequence[pa.Field], rules: Rules) -> Callable[[bytes | None], Rows]:
