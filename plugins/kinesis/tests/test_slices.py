@@ -1,0 +1,143 @@
+"""Slices of time are complete, disjoint and equal on replay, also while shards split and merge."""
+
+import json
+import random
+import threading
+import time
+
+
+class Producer(threading.Thread):
+    """Puts numbered records with a few keys until it is stopped."""
+
+    def __init__(self, client, stream, seed):
+        super().__init__(daemon=True)
+        self.client, self.stream, self.dice = client, stream, random.Random(seed)
+        self.sent, self.running = 0, True
+
+    def run(self):
+        while self.running:
+            count = self.dice.randint(1, 20)
+            records = []
+            for n in range(self.sent, self.sent + count):
+                key = f"k{n % 7}"
+                data = json.dumps({"n": n, "key": key}).encode()
+                records.append({"Data": data, "PartitionKey": key})
+            self.client.put_records(StreamName=self.stream, Records=records)
+            self.sent += count
+            time.sleep(self.dice.random() * 0.05)
+
+    def stop(self):
+        self.running = False
+        self.join()
+        return self.sent
+
+
+def settle(job, rows, expected, seconds=40):
+    deadline = time.monotonic() + seconds
+    while len(rows) < expected and time.monotonic() < deadline:
+        rows += job.step() or []
+        time.sleep(0.1)
+    return rows
+
+
+def check(rows, expected):
+    numbers = [row["n"] for row in rows]
+    assert sorted(numbers) == list(range(expected))
+    for key in {row["key"] for row in rows}:
+        own = [row["n"] for row in rows if row["key"] == key]
+        assert own == sorted(own), f"order within {key}"
+
+
+def test_a_live_stream_is_read_once_and_replays_are_equal(kinesis, kinesis_stream, options, job):
+    stream = kinesis_stream(shards=2)
+    run = job(options(stream, **{"source.init.position": "TRIM_HORIZON"}))
+    producer = Producer(kinesis.client(), stream, seed=1)
+    producer.start()
+    rows, replayed = [], 0
+    deadline = time.monotonic() + 8
+    while time.monotonic() < deadline:
+        start, end = run.offset, run.end()
+        if end != start:
+            found = run.read(start, end)
+            if random.random() < 0.5:
+                assert run.read(start, end) == found
+                replayed += 1
+            rows += found
+            run.offset = end
+        time.sleep(0.1)
+    check(settle(run, rows, producer.stop()), producer.sent)
+    assert replayed > 0
+
+
+def test_splits_and_merges_lose_nothing_and_keep_the_order_of_keys(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=2)
+    client = kinesis.client()
+    run = job(
+        options(
+            stream,
+            **{"source.init.position": "TRIM_HORIZON", "source.shard.discovery.interval": "500 ms"},
+        )
+    )
+    producer = Producer(client, stream, seed=2)
+    producer.start()
+    rows = []
+    for turn in range(4):
+        deadline = time.monotonic() + 2
+        while time.monotonic() < deadline:
+            rows += run.step() or []
+            time.sleep(0.1)
+        reshard(client, stream, split=turn % 2 == 0)
+        # A restart in the middle: nothing but the offset is kept.
+        run = job(
+            options(stream, **{"source.shard.discovery.interval": "500 ms"}), offset=run.offset
+        )
+    check(settle(run, rows, producer.stop()), producer.sent)
+    assert len(client.list_shards(StreamName=stream)["Shards"]) > 2
+
+
+def reshard(client, stream, split):
+    shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
+    shards.sort(key=lambda s: int(s["HashKeyRange"]["StartingHashKey"]))
+    if split:
+        low, high = (
+            int(shards[0]["HashKeyRange"][k]) for k in ("StartingHashKey", "EndingHashKey")
+        )
+        client.split_shard(
+            StreamName=stream,
+            ShardToSplit=shards[0]["ShardId"],
+            NewStartingHashKey=str((low + high) // 2),
+        )
+    else:
+        client.merge_shards(
+            StreamName=stream,
+            ShardToMerge=shards[0]["ShardId"],
+            AdjacentShardToMerge=shards[1]["ShardId"],
+        )
+    while (
+        client.describe_stream_summary(StreamName=stream)["StreamDescriptionSummary"][
+            "StreamStatus"
+        ]
+        != "ACTIVE"
+    ):
+        time.sleep(0.05)
+
+
+def test_latest_starts_at_a_moment_so_that_a_restart_loses_nothing(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    client = kinesis.client()
+    client.put_record(StreamName=stream, Data=b'{"n": -1}', PartitionKey="a")
+    time.sleep(2.2)
+    run = job(options(stream))
+    client.put_record(StreamName=stream, Data=b'{"n": 0, "key": "a"}', PartitionKey="a")
+    again = job(options(stream), offset=run.offset)
+    assert settle(again, [], 1) == [{"n": 0, "key": "a"}]
+
+
+def test_an_idle_stream_makes_no_batches(kinesis, kinesis_stream, options, job):
+    stream = kinesis_stream(shards=2)
+    run = job(options(stream, **{"source.init.position": "TRIM_HORIZON"}))
+    assert [run.step() for _ in range(3)] == [None] * 3
