@@ -1,7 +1,43 @@
 """Flink SQL statements in, Spark streaming queries out."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from streamcore import Connector, hookimpl
+
 from .errors import SqlError
 from .parser import parse
 from .source import Source
 
-__all__ = ["Source", "SqlError", "parse"]
+if TYPE_CHECKING:
+    import click
+
+    from .session import Session
+
+__all__ = ["Session", "Source", "SqlError", "parse"]
+
+
+@hookimpl
+def register_connectors() -> Iterable[type[Connector]]:
+    from .connectors.blackhole import Blackhole
+    from .connectors.datagen import Datagen
+    from .connectors.print import Print
+
+    return Datagen, Print, Blackhole
+
+
+@hookimpl
+def register_commands() -> Iterable[click.Command]:
+    from .commands.run import run
+
+    return (run,)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Session":  # the only public name that needs pyspark
+        from .session import Session
+
+        return Session
+    raise AttributeError(f"module 'streamcore_sql' has no attribute '{name}'")

@@ -1,0 +1,1 @@
+"""The commands this package adds to `streamcore`."""

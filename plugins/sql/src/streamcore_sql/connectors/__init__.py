@@ -1,0 +1,1 @@
+"""Connectors that need no other system: datagen, print and blackhole."""

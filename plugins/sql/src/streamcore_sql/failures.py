@@ -1,0 +1,105 @@
+"""What went wrong inside Spark, in one paragraph: no Java stack, no plan, our own words first."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .cursor import SqlText
+from .errors import SqlError, did_you_mean
+from .source import NOWHERE, Place
+
+_OURS = re.compile(r"streamcore[\w.]*\.errors\.\w+: ")
+_RAISED = re.compile(r"(?m)^(?:[\w.]+\.)?(\w*(?:Error|Exception|Failed|Interrupt)\w*): ")
+_CONDITION = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
+_STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
+_JAVA = re.compile(
+    r"\n\s*(?:at [\w$.]+\(|\.\.\. \d+ (?:more|elided)|Driver stacktrace|JVM stacktrace)"
+)
+_PLAN = re.compile(r";\n(?=['~!]?\w)")
+_NUMBERED = re.compile(r"\b([\w$]+)__\d+\b")
+_NAMED = re.compile(r"`((?:[^`]|``)+)`")
+
+
+@contextmanager
+def spark_errors(query: SqlText, columns: Iterable[str] = ()) -> Iterator[None]:
+    """Tell of what Spark finds wrong with a query in the terms of the query as it was written.
+
+    `columns` are those of every table in it: Spark itself only sees the ones that are read.
+    """
+    from pyspark.errors import PySparkException
+
+    # We tell the error ourselves; Spark would print it a second time, with its Java stack.
+    logger = logging.getLogger("SQLQueryContextLogger")
+    was_disabled, logger.disabled = logger.disabled, True
+    try:
+        yield
+    except PySparkException as error:
+        raise located(error, query, columns) from error
+    finally:
+        logger.disabled = was_disabled
+
+
+def located(error: BaseException, query: SqlText, columns: Iterable[str] = ()) -> SqlError:
+    """The error with the place in the query that Spark complains about, as far as it shows."""
+    place = _place(error, query)
+    condition = str(getattr(error, "getCondition", lambda: "")() or "")
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        name = next(_suspects(error), "")
+        hint = did_you_mean(name, columns) or f"Columns: {', '.join(dict.fromkeys(columns))}."
+        return SqlError(f"no column called '{name}'", place, hint)
+    return SqlError(message_of(error), place)
+
+
+def message_of(error: BaseException) -> str:
+    """The last cause, in its own words."""
+    text = _text(error)
+    if ours := list(_OURS.finditer(text)):
+        return _tidy(text[ours[-1].end() :])
+    if "Traceback (most recent call last)" in text:
+        tail = text[text.rindex("Traceback (most recent call last)") :]
+        if raised := list(_RAISED.finditer(tail)):
+            last = raised[-1]
+            return _tidy(f"{last[1]}: {tail[last.end() :]}")
+    text = text.split("=== Streaming Query ===")[0]
+    return _tidy(text)
+
+
+def _text(error: BaseException) -> str:
+    parts = [str(error)]
+    cause: Any = getattr(error, "_cause", None) or error.__cause__
+    while cause is not None and len(parts) < 10:
+        parts.append(str(cause))
+        cause = getattr(cause, "_cause", None) or getattr(cause, "__cause__", None)
+    return "\n".join(parts)
+
+
+def _tidy(text: str) -> str:
+    for end in (_JAVA, _PLAN):
+        if found := end.search(text):
+            text = text[: found.start()]
+    text = _STATE.sub("", _CONDITION.sub("", text.strip()))
+    return _NUMBERED.sub(r"\1", text).strip()
+
+
+def _place(error: BaseException, query: SqlText) -> Place:
+    if query.place is NOWHERE:
+        return NOWHERE
+    for word in _suspects(error):
+        match = re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", query.text, re.IGNORECASE)
+        if match:
+            return query.place.within(*match.span())
+    return query.place
+
+
+def _suspects(error: BaseException) -> Iterator[str]:
+    """Names that the error is about, the surest first."""
+    parameters: dict[str, str] = getattr(error, "getMessageParameters", dict)() or {}
+    for key in ("objectName", "routineName", "name", "sqlExpr", "fieldName"):
+        if value := parameters.get(key):
+            for match in reversed(_NAMED.findall(value)):
+                yield match.replace("``", "`")
+            yield value

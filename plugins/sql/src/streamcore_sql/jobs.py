@@ -1,0 +1,147 @@
+"""Handles of what runs: ask how it goes, wait for it, stop it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from streamcore import StreamcoreError
+
+from .failures import message_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Status = Literal["running", "finished", "stopped", "failed"]
+_numbers = itertools.count(1)
+_POLL = 0.1
+PATIENCE = 60.0
+"""Seconds a stream may take to finish its batch before it is stopped anyway."""
+
+
+class JobFailed(StreamcoreError):  # noqa: N818 - says what happened
+    """A job ended with an error; the text is its cause."""
+
+
+class Job:
+    """Something that runs; `id` is what STOP JOB takes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.id = f"{name}-{next(_numbers)}"
+        self._stopped = False
+
+    @property
+    def status(self) -> Status:
+        if not self._over():
+            return "running"
+        if self._failure() is not None:
+            return "failed"
+        return "stopped" if self._stopped else "finished"
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed, in one paragraph."""
+        failure = self._failure() if self._over() else None
+        return None if failure is None else message_of(failure)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False when the time is up first. Raises JobFailed if it failed."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._over():
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL)
+        if self.error is not None:
+            raise JobFailed(f"job '{self.name}' failed: {self.error}") from self._failure()
+        return True
+
+    def stop(self) -> None:
+        """Stop it; a stream finishes nothing more than the batch it is in."""
+        if not self._over():
+            self._stopped = True
+            self._stop()
+
+    def __repr__(self) -> str:
+        return f"<job '{self.id}' {self.status}>"
+
+    def _over(self) -> bool:
+        raise NotImplementedError
+
+    def _failure(self) -> BaseException | None:
+        raise NotImplementedError
+
+    def _stop(self) -> None:
+        raise NotImplementedError
+
+
+class StreamJob(Job):
+    """One or several streaming queries; when one fails, the others are stopped."""
+
+    def __init__(self, name: str, queries: Sequence[Any]) -> None:
+        super().__init__(name)
+        self.queries = list(queries)
+
+    def _over(self) -> bool:
+        active = [query for query in self.queries if query.isActive]
+        if active and self._failure() is not None:
+            for query in active:
+                query.stop()
+            return True
+        return not active
+
+    def _failure(self) -> BaseException | None:
+        failures = (query.exception() for query in self.queries if not query.isActive)
+        return next((failure for failure in failures if failure is not None), None)
+
+    def _stop(self) -> None:
+        for query in self.queries:
+            _stop_between_batches(query)
+
+
+def _stop_between_batches(query: Any) -> None:
+    """Let the batch at hand finish: one that is cut off is written again after a restart."""
+    deadline = time.monotonic() + PATIENCE
+    last = _batches_done(query)
+    while query.isActive and time.monotonic() < deadline:
+        working = query.status["message"] == "Processing new data"
+        if not working or _batches_done(query) != last:
+            break
+        time.sleep(_POLL / 20)
+    query.stop()
+
+
+def _batches_done(query: Any) -> int:
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
+
+
+class BatchJob(Job):
+    """A job that ends by itself, on a thread of its own."""
+
+    def __init__(self, name: str, spark: SparkSession, work: Callable[[], None]) -> None:
+        super().__init__(name)
+        self._spark, self._work = spark, work
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=self.id, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        tag = self.id.replace(",", "-")
+        try:
+            self._spark.addTag(tag)
+            self._work()
+        except BaseException as error:  # kept for whoever waits
+            self._error = error
+
+    def _over(self) -> bool:
+        return not self._thread.is_alive()
+
+    def _failure(self) -> BaseException | None:
+        return None if self._stopped else self._error
+
+    def _stop(self) -> None:
+        self._spark.interruptTag(self.id.replace(",", "-"))

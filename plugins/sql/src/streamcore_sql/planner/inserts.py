@@ -1,0 +1,101 @@
+"""INSERT as a plan: what is read, in which mode, into what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as every Spark program writes it
+from streamcore.table import INSERT_ONLY, ROW_KIND
+
+from ..catalog import Catalog
+from ..errors import SqlError
+from ..failures import spark_errors
+from ..statements import CreateView, Insert
+from .binding import Bound, bind
+from .modes import UPDATE
+from .queries import QueryPlan, QueryPlanner
+from .sinks import shaped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class InsertPlan:
+    """An INSERT ready to run."""
+
+    insert: Insert
+    query: QueryPlan
+    sink: Bound
+    frame: DataFrame
+
+    @property
+    def mode(self) -> str:
+        return self.query.mode
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.query.notes, *self.sink.notes)))
+
+
+def plan_insert(insert: Insert, planner: QueryPlanner, catalog: Catalog) -> InsertPlan:
+    """Check both sides and everything between them; nothing is started."""
+    entry = catalog.find(insert.table)
+    if isinstance(entry, CreateView):
+        trouble = f"'{insert.table}' is a view: rows go into tables"
+        raise SqlError(trouble, insert.table.place)
+    if insert.overwrite:
+        hint = "Write INSERT INTO."
+        raise SqlError("a stream cannot be overwritten", insert.place, hint)
+    problems: list[SqlError] = []
+    sink = query = None
+    try:
+        sink = bind(entry, insert.options, insert.table.place)
+        sink.check(writing=True, place=insert.table.place)
+        _check_writable(insert, sink)
+    except SqlError as problem:
+        problems.append(problem)
+    try:
+        query = planner.plan(insert.query)
+    except SqlError as problem:
+        problems.append(problem)
+    if problems or sink is None or query is None:
+        raise SqlError.together(problems)
+    _check_changes(insert, query, sink)
+    with spark_errors(insert.query):
+        frame = shaped(query.frame, insert, sink)
+        if query.mode == UPDATE and ROW_KIND not in frame.columns:
+            frame = frame.withColumn(ROW_KIND, F.lit("+U"))
+    return InsertPlan(insert, query, sink, frame)
+
+
+def _check_writable(insert: Insert, sink: Bound) -> None:
+    connector = sink.connector
+    if not connector.can("writer") and not connector.can("stream_writer"):
+        trouble = f"connector '{connector.identifier}' only reads: '{sink.name}' takes no rows"
+        raise SqlError(trouble, insert.table.place)
+
+
+def _check_changes(insert: Insert, query: QueryPlan, sink: Bound) -> None:
+    """Refuse what Flink refuses: changes into a table that only takes inserts."""
+    if not sink.connector.accepts() <= INSERT_ONLY:
+        return
+    name, connector = insert.table, sink.connector.identifier
+    if query.mode == UPDATE:
+        raise SqlError(
+            f"table '{name}' ('{connector}') only takes inserts, but this query changes rows it "
+            "has already given: it aggregates without a window of time",
+            insert.query.place,
+            "Insert into a table with a PRIMARY KEY that takes updates, such as 'upsert-kafka', "
+            "or GROUP BY a window of a column with a WATERMARK.",
+        )
+    for read in query.scans:
+        if read.changelog:
+            raise SqlError(
+                f"table '{name}' ('{connector}') only takes inserts, but '{read.bound.name}' "
+                "updates and deletes rows",
+                insert.query.place,
+                "Insert into a table that takes changes: 'upsert-kafka', or 'kafka' with a "
+                "changelog format such as 'debezium-json'.",
+            )
