@@ -17,12 +17,13 @@ from .credentials import (
     SysProp,
     WebIdentityToken,
 )
+from .legacy import KinesisLegacy
 from .partitioners import Random
 
 
 @hookimpl
 def register_connectors() -> Iterable[type[Connector]]:
-    return [Kinesis]
+    return [Kinesis, KinesisLegacy]
 
 
 @hookimpl

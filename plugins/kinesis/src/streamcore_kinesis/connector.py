@@ -12,7 +12,7 @@ from streamcore import Problem, Table, at_least, between, option
 
 from .arns import arn_complaint, parse_arn
 from .options import StreamTable, checked_region
-from .settings import Backoff, FanOut, Lifecycle, Position, ReaderType, SourceSettings
+from .settings import Backoff, FanOut, Lifecycle, Position, ReaderType, SinkSettings, SourceSettings
 from .timestamps import DEFAULT_PATTERN, compiled, parse_timestamp
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Kinesis(StreamTable):
 
         return KinesisStreamWriter(self, self._sink(), table)
 
-    def _sink(self):  # type: ignore[no-untyped-def]
+    def _sink(self) -> SinkSettings:
         return self.sink_settings(self.region, {"StreamARN": self.arn}, parse_arn(self.arn).stream)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from streamcore import ConnectionFailed
 from streamcore.failures import BadRecord
@@ -35,7 +36,7 @@ def dead_letter_sender(
             while letters:
                 answer = caller.call(
                     f"sending dead letters to stream '{name}'",
-                    lambda letters=letters: caller.client.put_records(**target, Records=letters),
+                    partial(caller.client.put_records, **target, Records=letters),
                 )
                 results = answer["Records"]
                 refused = [r["ErrorCode"] for r in results if r.get("ErrorCode")]

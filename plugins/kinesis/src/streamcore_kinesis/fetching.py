@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from streamcore import DataLossError
@@ -91,9 +92,7 @@ class SliceReader:
             try:
                 return self._caller.call(
                     f"reading shard '{self._part.shard}' of stream '{self._settings.stream_name}'",
-                    lambda iterator=iterator: client.get_records(
-                        ShardIterator=iterator, Limit=self._settings.limit
-                    ),
+                    partial(client.get_records, ShardIterator=iterator, Limit=self._settings.limit),
                     final=("ExpiredIteratorException", "ResourceNotFoundException"),
                 )
             except client.exceptions.ExpiredIteratorException:
@@ -115,7 +114,7 @@ class SliceReader:
             }
         try:
             answer = self._caller.call(
-                f"positioning in shard '{self._part.shard}' of stream '{self._settings.stream_name}'",
+                f"positioning in shard '{self._part.shard}' of '{self._settings.stream_name}'",
                 lambda: self._caller.client.get_shard_iterator(
                     **self._settings.stream, ShardId=self._part.shard, **where
                 ),

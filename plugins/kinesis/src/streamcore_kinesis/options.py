@@ -27,7 +27,7 @@ from streamcore.failures import FailureHandler
 
 from .arns import region_complaint
 from .partition_keys import partition_problems
-from .settings import Endpoint
+from .settings import Endpoint, SinkSettings
 
 METADATA = {
     "timestamp": MetadataKey("TIMESTAMP_LTZ(3) NOT NULL", "When the record arrived at the stream."),
@@ -86,7 +86,8 @@ class StreamTable(Connector):
     )
     partitioner: Partitioner | None = option(
         "sink.partitioner",
-        "Which partition key a row gets: random, fixed, or a class of yours. Not with PARTITIONED BY.",
+        "Which partition key a row gets: random, fixed, or a class of yours; not with "
+        "PARTITIONED BY.",
         default=None,
     )
     delimiter: str = option(
@@ -212,10 +213,8 @@ class StreamTable(Connector):
             verify = False
         return Endpoint(self.provider, region, url, verify)
 
-    def sink_settings(self, region: str | None, stream: dict[str, str], name: str) -> Any:
+    def sink_settings(self, region: str | None, stream: dict[str, str], name: str) -> SinkSettings:
         """The write side, the same for both connectors."""
-        from .settings import SinkSettings
-
         return SinkSettings(
             self.service(region),
             stream,

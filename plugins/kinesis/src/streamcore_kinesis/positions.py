@@ -1,7 +1,7 @@
 """Positions in a shard and offsets of a stream: plain dicts that Spark keeps, and what they mean.
 
-A position is the first thing not yet read: a record (`{"seq": ..., "at": arrival millis}`), a moment
-(`{"ts": millis}`), the oldest record there is (`{"trim": 1}`), or nothing more (`{"end": 1}`).
+A position is the first thing not yet read: a record (`{"seq": number, "at": arrival millis}`), a
+moment (`{"ts": millis}`), the oldest record there is (`{"trim": 1}`), or nothing (`{"end": 1}`).
 An offset has a position for every shard on the frontier of the stream's family tree: shards above
 it are finished, shards below it wait until their parents are.
 """
@@ -20,10 +20,12 @@ END: Position = {"end": 1}
 
 
 def at_record(sequence: str, arrival: int) -> Position:
+    """Stand at a record that arrived at this millisecond."""
     return {"seq": sequence, "at": arrival}
 
 
 def at_time(millis: int) -> Position:
+    """Stand at a moment: whatever arrived before it has been read."""
     return {"ts": millis}
 
 
@@ -86,10 +88,9 @@ def next_frontier(frontier: Mapping[str, Position], shards: Iterable[Shard]) -> 
     result = {shard.name: dict(TRIM) for shard in starting}
     for name, position in frontier.items():
         children = [s.name for s in by_name.values() if name in s.parents]
-        if position == END and (all(child in started for child in children)):
-            if children or name not in by_name:
-                continue
-        result[name] = position
+        made_way = all(child in started for child in children) and (children or name not in by_name)
+        if not (position == END and made_way):
+            result[name] = position
     return dict(sorted(result.items()))
 
 

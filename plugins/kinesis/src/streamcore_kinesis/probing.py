@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 
 from streamcore import DataLossError
 
-from .client import code_of, kinesis
+from .client import kinesis
 from .positions import END, Position, Shard, at_record, at_time, known_time
 from .retrying import Caller
 from .settings import SourceSettings
@@ -79,7 +80,7 @@ class Stream:
         while True:
             answer = self._caller.call(
                 f"listing the shards of stream '{self._settings.stream_name}'",
-                lambda asked=asked: self._caller.client.list_shards(**asked),
+                partial(self._caller.client.list_shards, **asked),
             )
             self._note_time(answer)
             found += [Shard.listed(each) for each in answer["Shards"]]
@@ -103,7 +104,7 @@ class Stream:
             found = dict(
                 zip(
                     reading,
-                    pool.map(lambda item: self._end(*item, horizon), reading.items()),
+                    pool.map(lambda shard: self._end(shard, reading[shard], horizon), reading),
                     strict=True,
                 )
             )
@@ -139,7 +140,7 @@ class Stream:
         return at_time(limit), True
 
     def _first(self, shard: str, start: Position) -> tuple[Position | None, bool]:
-        """The first record from a position on, END if there will be none; and whether that is sure."""
+        """The first record from a position on, END if none will come; and whether that is sure."""
         if "seq" in start:
             return start, True
         known, iterator = self._idle.get(shard, (None, None))
@@ -195,9 +196,9 @@ class Stream:
             when = known_time(at)
             read = f"after {datetime.fromtimestamp(when / 1000, UTC):%F %T} UTC " if when else ""
             raise DataLossError(
-                f"shard '{shard}' of stream '{self._settings.stream_name}' no longer exists, so its "
-                f"records {read}are lost to this job. Set 'source.fail-on-data-loss' to 'false' to "
-                "go on without them."
+                f"shard '{shard}' of stream '{self._settings.stream_name}' is gone, and "
+                f"its records {read}with it. Set 'source.fail-on-data-loss' to 'false' to go on "
+                "without them."
             )
 
     def _milliseconds_per_slice(self) -> int:
@@ -205,13 +206,10 @@ class Stream:
 
 
 def iterator_arguments(at: Position) -> dict[str, Any]:
-    """The arguments of GetShardIterator, and of SubscribeToShard's StartingPosition, for a position."""
+    """The arguments of GetShardIterator for a position."""
     if "seq" in at:
         return {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": at["seq"]}
     if "ts" in at:
         moment = datetime.fromtimestamp(int(at["ts"]) / 1000, UTC)
         return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": moment}
     return {"ShardIteratorType": "TRIM_HORIZON"}
-
-
-__all__ = ["Stream", "code_of", "iterator_arguments"]

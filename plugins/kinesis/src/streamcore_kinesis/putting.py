@@ -11,7 +11,7 @@ from typing import Any
 
 from streamcore import ConnectionFailed, RecordError
 
-from .client import code_of, explain, kinesis
+from .client import explain, kinesis
 from .retrying import is_passing
 from .settings import SinkSettings
 
@@ -176,6 +176,3 @@ class Putter:
 
     def _in_flight(self) -> int:
         return sum(len(batch) for batch in self._flying.values())
-
-
-__all__ = ["Entry", "Putter", "code_of"]

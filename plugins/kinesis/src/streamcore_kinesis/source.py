@@ -209,7 +209,9 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        begun = end.get("began", start["shards"]) if start.get("initial") else start["shards"]
+        begun: dict[str, Position] = start["shards"]
+        if start.get("initial"):
+            begun = end.get("began", begun)
         return self._partitions(begun, end["shards"], self._stream.shards(), end["tasks"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
