@@ -1,0 +1,306 @@
+"""Kafka clients configured from a table's properties, which explain themselves when they fail.
+
+The only module that imports the client library.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from streamcore import ConnectionFailed, CredentialProvider, OptionError, Problem, Secret
+from streamcore.values import masked
+
+from . import properties as _properties
+from .client_keys import KNOWN
+from .explain import REFUSALS, Report, scrubbed, sentence
+from .keystores import Settings, text
+from .properties import Role, client_id, translated
+
+T = TypeVar("T")
+LOG = logging.getLogger("streamcore.kafka")
+PATIENCE = 30.0
+_RECENT = 60.0
+_FORGET_TOPICS_AFTER = 60.0
+_COUNTED = re.compile(r" \(after \d+ms in state.*")
+
+JAVA_DEFAULTS: dict[Role, dict[str, str]] = {
+    Role.CONSUMER: {"isolation.level": "read_uncommitted", "enable.auto.commit": "false"},
+    Role.PRODUCER: {
+        "delivery.timeout.ms": "120000",
+        "partitioner": "murmur2_random",
+        "message.max.bytes": "1048576",
+    },
+    Role.ADMIN: {},
+}
+"""Where the C library would do otherwise than Java's client or Flink."""
+
+
+def consumer(properties: Settings, **overrides: object) -> Consumer:
+    """A consumer; `overrides` are the C library's own names and win over the properties."""
+    config = _config(properties, Role.CONSUMER, overrides)
+    config["group.id"] = config.get("group.id") or client_id(properties)  # the library insists
+    return _made(Consumer, config, properties)
+
+
+def producer(properties: Settings, **overrides: object) -> Producer:
+    """A producer; idempotent, as Java's is, unless the properties rule that out."""
+    config = _config(properties, Role.PRODUCER, overrides)
+    if "enable.idempotence" not in config and _may_be_idempotent(config):
+        config["enable.idempotence"] = "true"
+    return _made(Producer, config, properties)
+
+
+def admin(properties: Settings, **overrides: object) -> AdminClient:
+    """An admin client. Asking it for a topic by name may create that topic; a consumer does not."""
+    return _made(AdminClient, _config(properties, Role.ADMIN, overrides), properties)
+
+
+def _config(properties: Settings, role: Role, overrides: dict[str, object]) -> dict[str, Any]:
+    credentials = overrides.pop("credentials", None)
+    settings: dict[str, Any] = {**JAVA_DEFAULTS[role], **translated(properties, role), **overrides}
+    if role is Role.PRODUCER and {"message.timeout.ms", "request.timeout.ms"} & settings.keys():
+        _one_name_each(settings)
+    if isinstance(credentials, CredentialProvider):
+        settings |= _from_provider(credentials, settings)
+    return settings
+
+
+def _one_name_each(settings: dict[str, Any]) -> None:
+    """Of two names for one setting the library takes whichever it sees last; ours must yield."""
+    if "message.timeout.ms" in settings:
+        settings.pop("delivery.timeout.ms", None)
+
+
+def _may_be_idempotent(config: dict[str, Any]) -> bool:
+    acks = str(config.get("acks", config.get("request.required.acks", "all"))).lower()
+    retries = str(config.get("retries", config.get("message.send.max.retries", "1")))
+    flying = str(
+        config.get("max.in.flight.requests.per.connection", config.get("max.in.flight", 5))
+    )
+    return acks in ("all", "-1") and retries != "0" and flying.isdigit() and int(flying) <= 5
+
+
+def _from_provider(provider: CredentialProvider, settings: dict[str, Any]) -> dict[str, Any]:
+    """A login by credential provider: a token that is renewed, or a user and a password."""
+    scope = {"service": "kafka", "servers": str(settings.get("bootstrap.servers", ""))}
+    if str(settings.get("sasl.mechanism", "")).upper() == "OAUTHBEARER":
+
+        def renew(_: str) -> tuple[str, float]:
+            found = provider.fetch(scope)
+            expires = found.expires.timestamp() if found.expires else time.time() + 3600
+            return found.values["token"].reveal(), expires
+
+        return {"oauth_cb": renew}
+    values = provider.fetch(scope).values
+    return {"sasl.username": values["username"], "sasl.password": values["password"]}
+
+
+def _made(kind: Callable[..., T], config: dict[str, Any], properties: Settings) -> T:
+    heard = hearing(properties)
+    plain = {k: v.reveal() if isinstance(v, Secret) else v for k, v in config.items()}
+    try:
+        return kind({**plain, "error_cb": heard.error}, logger=heard)
+    except KafkaException as error:
+        raise _bad_setting(error.args[0], properties) from None
+    except (ValueError, TypeError) as error:
+        trouble = scrubbed(str(error), properties)
+        raise OptionError("connector 'kafka'", [Problem("properties", trouble)]) from None
+
+
+# --- what clients say ---------------------------------------------------------------------
+
+
+class Heard:
+    """What the clients of one configuration have reported lately, secrets left out."""
+
+    def __init__(self, properties: Settings) -> None:
+        self._properties = properties
+        self._reports: deque[tuple[float, Report]] = deque(maxlen=50)
+        self._logged: dict[str, float] = {}
+
+    def error(self, error: KafkaError) -> None:
+        """Called by a client, while it is polled, about errors of its connections."""
+        self._reports.append((time.monotonic(), Report(error.name(), error.str())))
+
+    def log(self, level: int, template: str, *arguments: object) -> None:
+        """Called by a client, while it is polled, in place of a logger."""
+        line = scrubbed(template % arguments, self._properties)
+        essence = _COUNTED.sub("", line)
+        if self._logged.get(essence, 0.0) < time.monotonic() - _RECENT:  # it reconnects often
+            self._logged[essence] = time.monotonic()
+            LOG.log(level, "%s", line)
+
+    def recently(self) -> list[Report]:
+        since = time.monotonic() - _RECENT
+        return [report for at, report in self._reports if at >= since]
+
+    def forget(self) -> None:
+        self._reports.clear()
+
+
+_HEARD: dict[frozenset[tuple[str, str | Secret]], Heard] = {}
+
+
+def hearing(properties: Settings) -> Heard:
+    """Where clients with these properties report; one per configuration and process."""
+    key = frozenset(properties.items())
+    if key not in _HEARD:
+        _HEARD[key] = Heard(properties)
+    return _HEARD[key]
+
+
+def explain(error: BaseException | KafkaError, properties: Settings) -> ConnectionFailed:
+    """One sentence naming the broker, the cause and what to check."""
+    raw = error.args[0] if isinstance(error, KafkaException) else error
+    report = (
+        Report(raw.name(), raw.str()) if isinstance(raw, KafkaError) else Report("", str(error))
+    )
+    return ConnectionFailed(sentence(report, hearing(properties).recently(), properties))
+
+
+def patience(properties: Settings) -> float:
+    """How many seconds a broker may take to answer before we give up on it."""
+    millis = text(properties.get("socket.connection.setup.timeout.ms"))
+    return min(int(millis) / 1000, PATIENCE) if millis.isdigit() else PATIENCE
+
+
+def patiently(client: Any, properties: Settings, call: Callable[[float], T]) -> T:
+    """Make a call that takes a timeout, again and again until it succeeds or patience ends.
+
+    The library retries a refused login silently forever; here it ends the wait at once. Polls the
+    client to hear its reports, so a consumer must not have partitions assigned yet.
+    """
+    end, step = time.monotonic() + patience(properties), 1.0
+    while True:
+        left = end - time.monotonic()
+        try:
+            return call(max(0.1, min(step, left)))
+        except KafkaException as error:
+            client.poll(0)
+            refused = any(report.name in REFUSALS for report in hearing(properties).recently())
+            silent = error.args[0].name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN")
+            if refused or not silent or left <= step:
+                raise explain(error, properties) from None
+            step *= 2
+
+
+_TOPICS: dict[tuple[str, str], tuple[float, tuple[int, ...]]] = {}
+
+
+def partitions_of(topic: str, properties: Settings) -> tuple[int, ...]:
+    """The topic's partition ids, sorted; remembered for a minute. Never creates the topic."""
+    key = (text(properties.get("bootstrap.servers")), topic)
+    known = _TOPICS.get(key)
+    if known and known[0] > time.monotonic():
+        return known[1]
+    asking = consumer(properties)
+    try:
+        found = patiently(asking, properties, lambda seconds: asking.list_topics(topic, seconds))
+    finally:
+        asking.close()
+    described = found.topics[topic]
+    if described.error is not None:
+        raise explain(_about(topic, described.error), properties)
+    ids = tuple(sorted(described.partitions))
+    _TOPICS[key] = (time.monotonic() + _FORGET_TOPICS_AFTER, ids)
+    return ids
+
+
+def _about(topic: str, error: KafkaError) -> KafkaError:
+    return KafkaError(error.code(), f"'{topic}'")
+
+
+# --- settings the library does not take -----------------------------------------------------
+
+_ALIASES = {
+    "queue.buffering.max.ms": "linger.ms",
+    "request.required.acks": "acks",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "message.send.max.retries": "retries",
+    "compression.codec": "compression.type",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "max.in.flight.requests.per.connection": "max.in.flight",
+    "sasl.mechanisms": "sasl.mechanism",
+    "message.max.bytes": "max.request.size",
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+}
+_WORD = re.compile(r"[a-z][a-z_]*(?:\.[a-z_]+)+")
+
+
+def check_properties(properties: Settings) -> Iterator[Problem]:
+    """Complain about settings and values no client would take; connects to nothing."""
+    found = list(_properties.check_properties(properties))
+    yield from found
+    if not found:
+        yield from _value_problems(frozenset(properties.items()))
+
+
+@lru_cache(maxsize=64)
+def _value_problems(items: frozenset[tuple[str, str | Secret]]) -> tuple[Problem, ...]:
+    """Have the library itself judge the values, all but security's: files may be elsewhere."""
+    plain = {k: v for k, v in items if not k.lower().startswith(("ssl.", "sasl.", "security."))}
+    plain.pop("bootstrap.servers", None)
+    found: list[Problem] = []
+    for make in (producer, consumer):
+        try:
+            made: Any = make(plain, log_level=0)
+        except OptionError as error:
+            found += [problem for problem in error.problems if problem not in found]
+        else:
+            made.close()
+    return tuple(found)
+
+
+def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:
+    told = re.sub(r"^Failed to create \w+: ", "", error.str()).strip().rstrip(".")
+    key = next((name for name in _WORD.findall(told) if name in KNOWN), "")
+    given = {name.lower(): value for name, value in properties.items()}
+    written = key if key in given else _ALIASES.get(key, key)
+    value = text(given.get(written))
+    trouble = scrubbed(told.replace("`", "'"), properties)
+    if value and re.match("Invalid value|Expected bool value", told):
+        trouble = f"'{masked(written, value)}' is not a value the Kafka client takes"
+    elif match := re.search(r"outside allowed range (\S+)\.\.(\S+)", told):
+        trouble = f"'{value}' is not between {match[1]} and {match[2]}"
+    problem = Problem(f"properties.{written}" if written else "", trouble)
+    return OptionError("connector 'kafka'", [problem])
+
+
+__all__ = [
+    "Consumer",
+    "ConsumerGroupTopicPartitions",
+    "IsolationLevel",
+    "KafkaError",
+    "KafkaException",
+    "Message",
+    "OffsetSpec",
+    "Producer",
+    "TopicCollection",
+    "TopicPartition",
+    "admin",
+    "check_properties",
+    "consumer",
+    "explain",
+    "partitions_of",
+    "patience",
+    "patiently",
+    "producer",
+]

@@ -1,0 +1,143 @@
+"""Turns what the Kafka client reports into one sentence: which broker, what is wrong, what to check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from .keystores import Settings, text
+from .properties import secrets_of
+
+REFUSALS = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "_FATAL"})
+SILENCE = frozenset(
+    {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE", "_TIMED_OUT_QUEUE"}
+)
+_BROKER = re.compile(r"^(?:\[thrd:[^]]*\]: )?(?:\w+://)?([^\s/]+:\d+)/")
+_NOISE = re.compile(
+    r"^(?:\[thrd:[^]]*\]: )?(?:\w+://)?[^\s/]+:\d+/\w+: |^Failed to get metadata: "
+    r"| \(after \d+ms in state \w+(?:, \d+ identical error\(s\) suppressed)?\)"
+)
+_HIDDEN_CA = "certificate verify failed"
+
+
+class Report(NamedTuple):
+    """One error as the client tells it: its short name and its text."""
+
+    name: str
+    text: str
+
+
+def sentence(error: Report, heard: Iterable[Report], properties: Settings) -> str:
+    """Say what went wrong; `heard` are the client's own reports, which often know the cause."""
+    cause = _cause(error, list(heard))
+    match = _BROKER.match(cause.text)
+    broker = match[1] if match else text(properties.get("bootstrap.servers"))
+    said = scrubbed(_NOISE.sub("", cause.text).strip().rstrip("."), properties)
+    tell = _SENTENCES.get(cause.name, _unknown)
+    return tell(f"Kafka broker {broker}", said, properties)
+
+
+def scrubbed(told: str, properties: Settings) -> str:
+    """The same text without any secret of these properties."""
+    for secret in sorted(secrets_of(properties), key=len, reverse=True):
+        if len(secret) > 3:  # a shorter one would garble every text without hiding anything
+            told = told.replace(secret, "***")
+    return told
+
+
+def _cause(error: Report, heard: list[Report]) -> Report:
+    if error.name not in SILENCE:
+        return error
+    for wanted in (REFUSALS, {"_RESOLVE"}, {"_TRANSPORT"}):
+        if found := [report for report in heard if report.name in wanted]:
+            return found[-1]
+    return error
+
+
+def _login(broker: str, said: str, properties: Settings) -> str:
+    if "handshake failed" in said:
+        return (
+            f"{broker} does not offer this way to log in: {said}. "
+            "Check 'properties.sasl.mechanism' and 'properties.security.protocol'."
+        )
+    if properties.get("sasl.jaas.config"):
+        keys = "the user and password in 'properties.sasl.jaas.config'"
+    elif "OAUTHBEARER" in said.upper() or properties.get("sasl.oauthbearer.token.endpoint.url"):
+        keys = "the 'properties.sasl.oauthbearer.*' settings"
+    else:
+        keys = "'properties.sasl.username' and 'properties.sasl.password'"
+    return f"{broker} refused the login: {said}. Check {keys}."
+
+
+def _tls(broker: str, said: str, properties: Settings) -> str:
+    if _HIDDEN_CA in said and "hostname" not in said.lower():
+        return (
+            f"the certificate of {broker} is not signed by an authority we trust: {said}. "
+            "Check 'properties.ssl.truststore.location' or 'properties.ssl.ca.location'."
+        )
+    if "hostname" in said.lower() or "IP address mismatch" in said:
+        return (
+            f"the certificate of {broker} is for another host: {said}. Check the name in "
+            "'properties.bootstrap.servers' against the certificate."
+        )
+    if "certificate required" in said or "bad certificate" in said or "unknown ca" in said:
+        return (
+            f"{broker} did not accept our certificate: {said}. Check "
+            "'properties.ssl.keystore.location' or 'properties.ssl.certificate.location'."
+        )
+    return (
+        f"no TLS connection to {broker}: {said}. "
+        "Check that the port speaks TLS, and 'properties.security.protocol'."
+    )
+
+
+def _unresolved(broker: str, said: str, properties: Settings) -> str:
+    return f"{broker} has no address: {said}. Check 'properties.bootstrap.servers'."
+
+
+def _silent(broker: str, said: str, properties: Settings) -> str:
+    if "SSL" in said:
+        return _tls(broker, said, properties)
+    if "security.protocol" in said or "Disconnected while requesting ApiVersion" in said:
+        return (
+            f"{broker} closed the connection before it answered. "
+            "Check 'properties.security.protocol': the port may want TLS or a login."
+        )
+    return (
+        f"{broker} does not answer: {said}. Check 'properties.bootstrap.servers', "
+        "that the broker is up, and that it can be reached from here."
+    )
+
+
+def _missing_topic(broker: str, said: str, properties: Settings) -> str:
+    return f"{broker} does not know the topic: {said}. Create it, or check 'topic'."
+
+
+def _not_allowed(what: str) -> Callable[[str, str, Settings], str]:
+    def tell(broker: str, said: str, properties: Settings) -> str:
+        user = text(properties.get("sasl.username"))
+        who = f"user '{user}'" if user else "our user"
+        return f"{broker} does not allow {who} to {what}: {said}. Have the right granted (ACL)."
+
+    return tell
+
+
+def _unknown(broker: str, said: str, properties: Settings) -> str:
+    return f"{broker}: {said}."
+
+
+_SENTENCES: dict[str, Callable[[str, str, Settings], str]] = {
+    "_AUTHENTICATION": _login,
+    "SASL_AUTHENTICATION_FAILED": _login,
+    "_SSL": _tls,
+    "_RESOLVE": _unresolved,
+    **dict.fromkeys(SILENCE - {"_RESOLVE"}, _silent),
+    "_UNKNOWN_TOPIC": _missing_topic,
+    "UNKNOWN_TOPIC_OR_PART": _missing_topic,
+    "_UNKNOWN_PARTITION": _missing_topic,
+    "TOPIC_AUTHORIZATION_FAILED": _not_allowed("use the topic"),
+    "GROUP_AUTHORIZATION_FAILED": _not_allowed("use the consumer group"),
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _not_allowed("use the transactional id"),
+    "CLUSTER_AUTHORIZATION_FAILED": _not_allowed("do this on the cluster"),
+}

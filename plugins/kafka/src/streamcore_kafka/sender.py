@@ -1,0 +1,140 @@
+"""Hands messages to a producer as fast as Python can, with bounded memory, and knows what failed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from itertools import repeat
+from typing import Any
+
+from .client import KafkaError, explain, producer
+from .keystores import Settings, text
+from .messages import Messages
+
+BUFFERS: Mapping[str, str] = {
+    "queue.buffering.max.messages": "200000",
+    "queue.buffering.max.kbytes": "65536",
+    "linger.ms": "50",
+}
+"""Memory for messages on their way, and how long to fill a batch; the end of a task never waits."""
+_SHORT, _NO_CALLBACK = 0.05, None
+
+
+class Sender:
+    """Sends the messages of one task; a message that cannot be delivered fails it."""
+
+    def __init__(self, properties: Settings, **overrides: object) -> None:
+        self._properties = properties
+        self._failed: tuple[str, KafkaError] | None = None
+        given = {key.lower() for key in properties}
+        buffers = {key: value for key, value in BUFFERS.items() if not _is_given(key, given)}
+        self.producer = producer(
+            properties,
+            **{**buffers, **overrides},
+            **{"on_delivery": self._on_failure, "delivery.report.only.error": True},
+        )
+        self.rows = 0
+        self.bytes = 0
+        self.seconds = 0.0
+
+    def send(self, messages: Messages) -> None:
+        """Queue a batch, waiting while the queue is full; raises for an earlier failure."""
+        began = time.perf_counter()
+        if isinstance(messages.topic, str) and not _is_special(messages):
+            self._send_plain(messages.topic, messages)
+        else:
+            self._send_special(messages)
+        self.producer.poll(0)
+        self._raise_failure()
+        self.rows += len(messages.values)
+        self.bytes += sum(map(len, filter(None, messages.values)))
+        self.seconds += time.perf_counter() - began
+
+    def flush(self) -> None:
+        """Return when every message is delivered; raise when one is not."""
+        began = time.perf_counter()
+        while self.producer.flush(1.0):
+            self._raise_failure()
+        self._raise_failure()
+        self.seconds += time.perf_counter() - began
+
+    def discard(self) -> None:
+        """Drop what is still queued, after a failure."""
+        self.producer.purge(in_queue=True, in_flight=True, blocking=False)
+        self.producer.flush(1.0)
+
+    def _send_plain(self, topic: str, messages: Messages) -> None:
+        produce, keys = self.producer.produce, messages.keys
+        if keys is None:
+            for value in messages.values:
+                try:
+                    produce(topic, value)
+                except BufferError:
+                    self._produce_when_there_is_room(topic, value)
+        else:
+            for key, value in zip(keys, messages.values, strict=True):
+                try:
+                    produce(topic, value, key)
+                except BufferError:
+                    self._produce_when_there_is_room(topic, value, key)
+
+    def _send_special(self, messages: Messages) -> None:
+        produce, topics = self.producer.produce, messages.topic
+        rows = zip(
+            repeat(topics) if isinstance(topics, str) else topics,
+            messages.values,
+            messages.keys if messages.keys is not None else repeat(None),
+            messages.partitions if messages.partitions is not None else repeat(-1),
+            messages.timestamps if messages.timestamps is not None else repeat(0),
+            messages.headers if messages.headers is not None else repeat(None),
+            strict=False,
+        )
+        for topic, value, key, partition, timestamp, headers in rows:
+            message = (topic, value, key, partition, None, _NO_CALLBACK, timestamp, headers)
+            try:
+                produce(*message)
+            except BufferError:
+                self._produce_when_there_is_room(*message)
+
+    def _produce_when_there_is_room(self, *message: Any) -> None:
+        """Wait for the broker: this is what slows a task down to the broker's pace."""
+        while True:
+            self.producer.poll(_SHORT)
+            self._raise_failure()
+            try:
+                self.producer.produce(*message)
+                return
+            except BufferError:
+                continue
+
+    def _on_failure(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None and self._failed is None:
+            self._failed = (message.topic(), error)
+
+    def _raise_failure(self) -> None:
+        if self._failed is not None:
+            topic, error = self._failed
+            raise self.undelivered(topic, error)
+
+    def undelivered(self, topic: str, error: KafkaError) -> Exception:
+        """Say which topic a message could not be written to, and why."""
+        reason = explain(error, self._properties)
+        if error.name() == "_MSG_TIMED_OUT":
+            limit = text(self._properties.get("delivery.timeout.ms")) or "120000"
+            hint = f"not delivered within 'properties.delivery.timeout.ms' ({limit} ms)"
+            return type(reason)(f"topic '{topic}': {hint}; {reason}")
+        return type(reason)(f"topic '{topic}': {reason}")
+
+
+def _is_special(messages: Messages) -> bool:
+    return not (messages.partitions is messages.timestamps is messages.headers is None)
+
+
+_SAME = {
+    "linger.ms": {"linger.ms", "queue.buffering.max.ms"},
+    "queue.buffering.max.kbytes": {"queue.buffering.max.kbytes", "buffer.memory"},
+}
+
+
+def _is_given(key: str, given: set[str]) -> bool:
+    return bool(_SAME.get(key, {key}) & given)
