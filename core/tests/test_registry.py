@@ -247,7 +247,7 @@ def test_a_plugin_for_another_core_is_incompatible_and_not_imported():
     old = Provider("acme", "1.0", "acme", never, requires)
     registry = Registry([old, provider("fine", Lines)], core_version="0.1.0")
     assert states(registry)["acme", "acme"] == "incompatible"
-    assert reason(registry, "acme") == "needs Streamcore<3,>=2, this is streamcore 0.1.0"
+    assert reason(registry, "acme") == "needs Streamcore>=2,<3, this is streamcore 0.1.0"
 
 
 def test_a_plugin_for_this_core_is_active_also_when_core_is_a_pre_release():

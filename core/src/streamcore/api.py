@@ -39,6 +39,8 @@ class Plugin:
     """Where this plugin's options sit when it is nested in another; None: `<identifier>.`"""
     importable: ClassVar[bool] = False
     """Whether an option may name a class of this kind by its dotted Python path."""
+    example_columns: ClassVar[tuple[str, ...]] = ("id BIGINT", "name STRING")
+    """The columns and constraints of the CREATE TABLE that `describe` shows."""
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True, kw_only=True)(cls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 
 class Problem(NamedTuple):
@@ -19,9 +19,14 @@ class Problem(NamedTuple):
 class StreamcoreError(Exception):
     """Base of all errors meant to be read by a user rather than a developer."""
 
+    exit_code: ClassVar[int] = 1
+    """What a command that ends with this error returns: 1, or 2 where the input is to blame."""
+
 
 class OptionError(StreamcoreError, ValueError):
     """The options of a table do not fit the plugin they configure; lists every problem."""
+
+    exit_code = 2
 
     def __init__(self, subject: str, problems: Iterable[Problem | str], hint: str = "") -> None:
         self.subject, self.hint = subject, hint
@@ -36,6 +41,8 @@ class OptionError(StreamcoreError, ValueError):
 
 class PluginError(StreamcoreError, LookupError):
     """A plugin is missing, broken, or cannot do what was asked of it."""
+
+    exit_code = 2
 
 
 class RecordError(StreamcoreError, ValueError):

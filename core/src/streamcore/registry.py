@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, distribution, entry_points
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from . import filling
 from .api import Connector, CredentialProvider, Format, Partitioner, Plugin
 from .claims import OWNERS, Claim, Provider, clash, is_identifier, look_alike, normal, settle
 from .errors import ClashWarning, PluginError
 from .loading import GROUP, attempt_all, offers, returned
 from .values import Secret
+from .versions import unmet
 
 __all__ = ["OWNERS", "Claim", "Provider", "Registry", "installed", "load"]
 
@@ -102,21 +101,11 @@ class Registry:
     def _refused(self, provider: Provider) -> Claim | None:
         if self._allow is not None and normal(provider.distribution) not in self._allow:
             return _whole(provider, "blocked", "not in STREAMCORE_ALLOW")
-        if wish := self._unmet(provider):
-            reason = f"needs {wish}, this is streamcore {self._core_version}"
+        core = self._core_version
+        if core and (wish := unmet(provider.requires, GROUP, core)):
+            reason = f"needs {wish}, this is streamcore {core}"
             return _whole(provider, "incompatible", reason)
         return None
-
-    def _unmet(self, provider: Provider) -> str:
-        for text in provider.requires if self._core_version else ():
-            try:
-                wish = Requirement(text)
-            except InvalidRequirement:
-                continue
-            fits = wish.specifier.contains(self._core_version, prereleases=True)
-            if normal(wish.name) == GROUP and not wish.marker and not fits:
-                return f"{wish.name}{wish.specifier}"
-        return ""
 
     def _settled(self, found: list[Claim]) -> list[Claim]:
         claims = settle(found, self._prefer)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import pyarrow as pa
@@ -17,16 +16,10 @@ import pyarrow.compute as pc
 from .api import Decoded, Decoder, Format, Rejected
 from .errors import Problem, RecordError
 from .table import ROW_KIND, ROW_KINDS, Column, Table, is_physical
+from .table import ValueFields as ValueFields
 
 UPDATE_AFTER, DELETE = ROW_KINDS.index("+U"), ROW_KINDS.index("-D")
 _KIND_TEXTS = pa.array(ROW_KINDS, pa.string())
-
-
-class ValueFields(Enum):
-    """The choices of `value.fields-include`."""
-
-    ALL = "ALL"
-    EXCEPT_KEY = "EXCEPT_KEY"
 
 
 @dataclass(frozen=True)

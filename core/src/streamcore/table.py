@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,13 @@ ROW_KINDS = ("+I", "-U", "+U", "-D")
 
 INSERT_ONLY = frozenset({"+I"})
 ALL_CHANGES = frozenset(ROW_KINDS)
+
+
+class ValueFields(Enum):
+    """The choices of `value.fields-include`."""
+
+    ALL = "ALL"
+    EXCEPT_KEY = "EXCEPT_KEY"
 
 
 @dataclasses.dataclass(frozen=True)

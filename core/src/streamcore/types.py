@@ -42,6 +42,8 @@ _MONTHS = {"YEAR", "MONTH"}
 class TypeTextError(StreamcoreError, ValueError):
     """A SQL type that is misspelt or that no Arrow type can carry."""
 
+    exit_code = 2
+
 
 def arrow_field(name: str, text: str, nullable: bool = True) -> pa.Field:
     """The Arrow field for a column of this SQL type."""

@@ -1,0 +1,121 @@
+"""A CREATE TABLE that works, made from what a plugin declares about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from .api import Plugin
+from .errors import OptionError
+from .filling import build
+from .options import Declared, declared
+from .registry import Registry
+from .values import ByteSize, Secret, choices
+
+_ANY = {
+    int: "1",
+    float: "1.0",
+    bool: "true",
+    timedelta: "10 s",
+    ByteSize: "1 mb",
+    Secret: "...",
+}
+_FIRST_CHOICE = ("json", "kafka", "default", "auto")
+
+
+def example_options(cls: type[Plugin], registry: Registry) -> dict[str, str]:
+    """Options that work: the required ones, and others only as far as these are not enough."""
+    options = _required(cls, registry, "")
+    worries = _worries(cls, options, registry)
+    for each in declared(cls):
+        if worries and each.spec.example and not each.is_map:
+            more = {**options, each.spec.key: each.spec.example}
+            fewer = _worries(cls, more, registry)
+            if fewer < worries:
+                options, worries = more, fewer
+    return options
+
+
+def _worries(cls: type[Plugin], options: Mapping[str, str], registry: Registry) -> int:
+    try:
+        build(cls, options, registry.find)
+    except OptionError as error:
+        return len(error.problems)
+    return 0
+
+
+def _required(cls: type[Plugin], registry: Registry, prefix: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for each in declared(cls):
+        if each.required:
+            key = prefix + each.spec.key
+            options[key] = each.spec.example or _made_up(each, registry)
+            if each.names_a_plugin:
+                options |= _nested(each, key, options[key], registry)
+    return options
+
+
+def _made_up(each: Declared, registry: Registry) -> str:
+    if each.names_a_plugin:
+        names = registry.names(each.hint.kind)
+        return next((name for name in _FIRST_CHOICE if name in names), names[0] if names else "...")
+    if texts := choices(each.hint):
+        return texts[0]
+    return _ANY.get(each.hint, "my-" + each.spec.key.split(".")[-1])
+
+
+def _nested(each: Declared, key: str, identifier: str, registry: Registry) -> dict[str, str]:
+    claim = registry.active.get((each.hint.kind, identifier))
+    if claim is None:
+        return {}
+    stem = key + "." if each.spec.below else key[: key.rfind(".") + 1]
+    own = claim.factory.option_prefix
+    prefix = stem + (f"{identifier}." if own is None else own)
+    return _required(claim.factory, registry, prefix)
+
+
+def example_table(cls: type[Plugin], registry: Registry) -> str:
+    """A statement that creates a table with this plugin; only options, if nothing can hold it."""
+    columns = cls.example_columns
+    if cls.kind == "connector":
+        return _statement(cls.identifier, columns, cls.identifier, example_options(cls, registry))
+    for connector in sorted(
+        registry.names("connector"), key=lambda name: name not in _FIRST_CHOICE
+    ):
+        factory = registry.active["connector", connector].factory
+        for each in declared(factory):
+            if each.names_a_plugin and each.hint.kind == cls.kind:
+                options = _with(cls, each, factory, registry)
+                return _statement(connector, columns, connector, options)
+    return _listed({cls.kind: cls.identifier, **_required(cls, registry, f"{cls.identifier}.")})
+
+
+def _with(
+    cls: type[Plugin], holder: Declared, connector: type[Any], registry: Registry
+) -> dict[str, str]:
+    """The connector's example, with this plugin in the place of the one it had."""
+    options = example_options(connector, registry)
+    key = holder.spec.key
+    if key in options:
+        for gone in _nested(holder, key, options[key], registry):
+            del options[gone]
+    options[key] = cls.identifier
+    return options | _nested(holder, key, cls.identifier, registry)
+
+
+def _statement(
+    name: str, columns: tuple[str, ...], connector: str, options: Mapping[str, str]
+) -> str:
+    listed = ",\n".join(f"  {column}" for column in columns)
+    table = name.replace("-", "_") + "_table"
+    with_ = _listed({"connector": connector, **options})
+    return f"CREATE TABLE {table} (\n{listed}\n) WITH (\n{with_}\n);"
+
+
+def _listed(options: Mapping[str, str]) -> str:
+    return ",\n".join(f"  {_quoted(key)} = {_quoted(text)}" for key, text in options.items())
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
