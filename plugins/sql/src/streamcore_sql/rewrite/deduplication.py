@@ -1,0 +1,145 @@
+"""ROW_NUMBER() = 1, SELECT DISTINCT and UNION: rows kept once."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ..errors import SqlError
+from .context import Context, named, raw, select_from, selects, sources, spark_sql
+from .result import DropDuplicates
+
+_ONE = "CAST(1 AS BIGINT)"
+
+
+def keep_one_per_key(tree: exp.Expr, context: Context) -> None:
+    """Turn `WHERE rn = 1` over a ROW_NUMBER into what a stream can do, and refuse other OVERs."""
+    for select in selects(tree):
+        found = sources(select)
+        if len(found) == 1 and isinstance(found[0], exp.Subquery):
+            _deduplicate(select, found[0], context)
+    for window in tree.find_all(exp.Window):
+        call = context.call_of(window.this)
+        name = call.name if call else "OVER"
+        if name in ("ROW_NUMBER", "RANK", "DENSE_RANK"):
+            trouble = f"{name} on a stream keeps one row per key, not more"
+            hint = "Filter it with '= 1', or read a bounded table."
+        else:
+            trouble = f"{name} OVER (...) is not supported on a stream"
+            hint = "Group by a window instead: TUMBLE, HOP, SESSION or CUMULATE."
+        raise SqlError(trouble, context.place(window.this), hint)
+
+
+def _deduplicate(select: exp.Select, source: exp.Subquery, context: Context) -> None:
+    inner = source.this
+    where = select.args.get("where")
+    if not isinstance(inner, exp.Select) or where is None:
+        return
+    for projection in inner.expressions:
+        window = projection.this if isinstance(projection, exp.Alias) else None
+        if isinstance(window, exp.Window) and context.is_call(window.this, "ROW_NUMBER"):
+            condition = _first_only(where.this, projection.alias)
+            if condition is None:
+                return
+            _keep(inner, projection, window, source, context)
+            rest = [p for p in _conjuncts(where.this) if p is not condition]
+            select.set("where", exp.Where(this=exp.and_(*rest, copy=False)) if rest else None)
+            return
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    return list(node.flatten()) if isinstance(node, exp.And) else [node]
+
+
+def _first_only(where: exp.Expr, alias: str) -> exp.Expr | None:
+    """The condition that says `alias = 1`, in any of its spellings."""
+    for part in _conjuncts(where):
+        if not isinstance(part, exp.EQ | exp.LTE | exp.LT):
+            continue
+        limit = "2" if isinstance(part, exp.LT) else "1"
+        sides = (part.this, part.expression)
+        if isinstance(part, exp.EQ) and isinstance(sides[0], exp.Literal):
+            sides = sides[::-1]
+        if sides[0].name == alias and isinstance(sides[1], exp.Literal) and sides[1].name == limit:
+            return part
+    return None
+
+
+def _keep(
+    inner: exp.Select,
+    projection: exp.Alias,
+    window: exp.Window,
+    source: exp.Subquery,
+    context: Context,
+) -> None:
+    place = context.place(window.this)
+    order = window.args.get("order")
+    ordered = list(order.expressions) if order else []
+    keys = list(window.args.get("partition_by") or [])
+    if not ordered or len({bool(each.args.get("desc")) for each in ordered}) > 1:
+        hint = "Write ROW_NUMBER() OVER (PARTITION BY key ORDER BY ts)."
+        raise SqlError("ROW_NUMBER needs one order, all ascending or all descending", place, hint)
+    if not all(isinstance(key, exp.Column) for key in keys):
+        hint = "Compute the key in a subquery and PARTITION BY its name."
+        raise SqlError("ROW_NUMBER: PARTITION BY takes columns", place, hint)
+    texts = [spark_sql(each.this) for each in ordered]
+    last = bool(ordered[0].args.get("desc"))
+    windowed = {"window_start", "window_end"} <= {key.name for key in keys}
+    if last or windowed:
+        projection.pop()
+        best = texts[0] if len(texts) == 1 else f"struct({', '.join(texts)})"
+        _aggregate(
+            inner, source, keys, f"{'max' if last else 'min'}_by(struct(*), {best})", projection
+        )
+        context.keeps_last = context.keeps_last or not windowed
+        return
+    names = _output_names(inner)
+    missing = [key.name for key in keys if names is not None and key.name not in names]
+    if missing:
+        hint = f"Select {', '.join(missing)} beside ROW_NUMBER() as well."
+        raise SqlError("ROW_NUMBER: the keys are not selected", place, hint)
+    projection.set("this", raw(_ONE))
+    key_names = tuple(key.name for key in keys)
+    context.staged.append((inner, DropDuplicates(key_names, texts[0])))
+    if not context.is_processing_time(ordered[0].this, inner):
+        text = "the first row of a key is the one that comes first, not the one with the least time"
+        context.note(text, place)
+
+
+def _output_names(select: exp.Select) -> set[str] | None:
+    """The names a SELECT gives its columns; None when a star hides them."""
+    if any(p.is_star for p in select.expressions):
+        return None
+    return {p.alias_or_name for p in select.expressions}
+
+
+def _aggregate(
+    inner: exp.Select,
+    source: exp.Subquery,
+    keys: list[exp.Expr],
+    best: str,
+    number: exp.Alias,
+) -> None:
+    """`SELECT __kept.*, 1 AS rn FROM (SELECT max_by(struct(*), ts) AS __kept ... GROUP BY key)`."""
+    grouped = select_from(inner, named(best, "__kept"), alias="__rows")
+    if keys:
+        grouped.set("group", exp.Group(expressions=[exp.column(key.name) for key in keys]))
+    kept = exp.Column(this=exp.Star(), table=exp.to_identifier("__kept"))
+    outer = select_from(grouped, kept, named(_ONE, number.alias))
+    grouped.meta["kept"] = outer.meta["kept"] = True  # the window is among the fields
+    source.set("this", outer)
+
+
+def drop_duplicates(tree: exp.Expr, context: Context) -> None:
+    """Turn SELECT DISTINCT and UNION into a step that forgets what it has seen."""
+    for node in list(tree.find_all(exp.Select, exp.Union)):
+        if isinstance(node, exp.Select) and node.args.get("distinct") is not None:
+            node.set("distinct", None)
+            context.staged.append((node, DropDuplicates()))
+        elif isinstance(node, exp.Union) and node.args.get("distinct"):
+            node.set("distinct", False)
+            if not (isinstance(node.parent, exp.Union) and _was_distinct(node.parent, context)):
+                context.staged.append((node, DropDuplicates()))
+
+
+def _was_distinct(union: exp.Union, context: Context) -> bool:
+    return any(node is union for node, _ in context.staged)

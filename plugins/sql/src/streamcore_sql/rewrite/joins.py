@@ -1,0 +1,131 @@
+"""Joins: UNNEST, table functions, and `FOR SYSTEM_TIME AS OF`."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ..errors import SqlError
+from ..source import Place
+from .context import Context, alias_of, raw, select_from, spark_sql
+from .result import Join, TemporalJoin
+from .tables import mark_lookup
+
+
+def rewrite_joins(tree: exp.Expr, context: Context) -> None:
+    """Rewrite the joins of every SELECT and note what kinds there are."""
+    for lateral in tree.find_all(exp.Lateral):
+        inner = lateral.this
+        if isinstance(inner, exp.Anonymous) and str(inner.this).upper() == "TABLE":
+            lateral.set("this", inner.expressions[0])
+    for select in list(tree.find_all(exp.Select)):
+        _unnest(select, context)
+        for join in list(select.args.get("joins") or []):
+            _join(select, join, context)
+
+
+def _join(select: exp.Select, join: exp.Join, context: Context) -> None:
+    place = context.place(join.this)
+    kind = (join.side or join.kind or ("INNER" if join.args.get("on") else "CROSS")).upper()
+    if join.args.get("using") and not (join.side or join.kind):
+        kind = "INNER"
+    version = join.this.args.get("version")
+    if version is None:
+        context.joins.append(Join(kind, place=place))
+        return
+    join.this.set("version", None)
+    time = version.expression
+    if context.is_processing_time(time, select):
+        mark_lookup(join.this, context)
+        context.joins.append(Join(kind, "processing-time", place=place))
+    else:
+        context.joins.append(Join(kind, "event-time", place=place))
+        _temporal(select, join, time, kind, context)
+
+
+def _temporal(
+    select: exp.Select, join: exp.Join, time: exp.Expr, kind: str, context: Context
+) -> None:
+    place = context.place(join.this)
+    left = select.args["from_"].this
+    names = alias_of(left), alias_of(join.this)
+    view = join.this.meta.get("view")
+    if kind not in ("INNER", "LEFT") or view is None or select.args["joins"][0] is not join:
+        hint = "Put it first: FROM rows JOIN versions FOR SYSTEM_TIME AS OF rows.ts AS v ON ..."
+        raise SqlError("a temporal join joins a stream with a table, INNER or LEFT", place, hint)
+    if not isinstance(time, exp.Column):
+        hint = "Name the row's own time: FOR SYSTEM_TIME AS OF o.ts."
+        raise SqlError("a temporal join needs a time column", place, hint)
+    for column in select.find_all(exp.Column):
+        if not column.table and not column.is_star and column.find_ancestor(exp.Select) is select:
+            hint = f"Write {names[0]}.{column.name} or {names[1]}.{column.name}."
+            trouble = f"'{column.name}' could come from both sides of the temporal join"
+            raise SqlError(trouble, context.place(column), hint)
+    keys = tuple(_key(part, names, place) for part in _conditions(join))
+    operation = TemporalJoin(
+        names[0], context.tables[view], names[1], keys, time.name, kind == "LEFT", place=place
+    )
+    rows = select_from(left, exp.Star())
+    select.args["from_"].set("this", exp.Subquery(this=rows))
+    join.pop()
+    context.staged.append((rows, operation))
+
+
+def _conditions(join: exp.Join) -> list[exp.Expr]:
+    on = join.args.get("on")
+    return list(on.flatten()) if isinstance(on, exp.And) else [on] if on is not None else []
+
+
+def _key(part: exp.Expr, names: tuple[str, str], place: Place) -> tuple[str, str]:
+    sides = {c.table: c.name for c in part.find_all(exp.Column)} if isinstance(part, exp.EQ) else {}
+    if set(sides) != set(names):
+        hint = f"Join on keys: ON {names[0]}.k = {names[1]}.k; move the rest to WHERE."
+        raise SqlError("a temporal join takes equal keys only", place, hint)
+    return sides[names[0]], sides[names[1]]
+
+
+def _unnest(select: exp.Select, context: Context) -> None:
+    """`CROSS JOIN UNNEST(tags) AS t(tag)` is a LATERAL VIEW, which stands behind every join."""
+    joins = list(select.args.get("joins") or [])
+    for index, join in enumerate(joins):
+        if not isinstance(join.this, exp.Unnest):
+            continue
+        if any(not isinstance(later.this, exp.Unnest) for later in joins[index + 1 :]):
+            hint = "Put UNNEST behind the other joins, or in a subquery."
+            raise SqlError("a join behind UNNEST is not supported", context.place(join.this), hint)
+        select.append("laterals", _lateral_view(join, context))
+        join.pop()
+
+
+def _lateral_view(join: exp.Join, context: Context) -> exp.Lateral:
+    unnest = join.this
+    value = unnest.expressions[0]
+    alias = unnest.args.get("alias") or exp.TableAlias()
+    columns = [column.name for column in alias.args.get("columns") or ()]
+    position = unnest.args.get("offset")
+    function = _exploder(value, columns, context)
+    if position:
+        columns += [position.name] if isinstance(position, exp.Expr) else []
+        if len(columns) != 2:
+            hint = "Write UNNEST(a) WITH ORDINALITY AS t(value, position)."
+            raise SqlError("WITH ORDINALITY names two columns", context.place(unnest), hint)
+        item = f"named_struct('{columns[0]}', v, '{columns[1]}', i + 1)"
+        function, value = "inline", raw(f"transform({spark_sql(value)}, (v, i) -> {item})")
+    return exp.Lateral(
+        this=exp.Anonymous(this=function, expressions=[value]),
+        view=True,
+        outer=join.side.upper() == "LEFT",
+        alias=exp.TableAlias(
+            this=exp.to_identifier(alias.name or "__unnested"),
+            columns=[exp.to_identifier(column) for column in columns],
+        ),
+    )
+
+
+def _exploder(value: exp.Expr, columns: list[str], context: Context) -> str:
+    """Rows come apart into their fields, maps into keys and values, all else stays whole."""
+    kinds = list(context.types_of(value.name)) if isinstance(value, exp.Column) else []
+    if kinds:
+        kind = kinds[0]
+        of_rows = kind.name in ("ARRAY", "MULTISET") and kind.items[0].name == "ROW"
+        return "inline" if of_rows and len(columns) != 1 else "explode"
+    return "explode" if len(columns) == 1 else "inline"
