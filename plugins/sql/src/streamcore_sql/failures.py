@@ -20,7 +20,7 @@ _JAVA = re.compile(
     r"\n\s*(?:at [\w$.]+\(|\.\.\. \d+ (?:more|elided)|Driver stacktrace|JVM stacktrace)"
 )
 _PLAN = re.compile(r";\n(?=['~!]?\w)")
-_NUMBERED = re.compile(r"\b([\w$]+)__\d+\b")
+_PREFIX = re.compile(r"\b_q\d+_")
 _NAMED = re.compile(r"`((?:[^`]|``)+)`")
 
 
@@ -82,7 +82,7 @@ def _tidy(text: str) -> str:
         if found := end.search(text):
             text = text[: found.start()]
     text = _STATE.sub("", _CONDITION.sub("", text.strip()))
-    return _NUMBERED.sub(r"\1", text).strip()
+    return _PREFIX.sub("", text).strip()
 
 
 def _place(error: BaseException, query: SqlText) -> Place:

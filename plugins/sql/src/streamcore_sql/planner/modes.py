@@ -1,4 +1,4 @@
-"""Append or update: what Spark itself accepts for a query, the narrowest first."""
+"""Whether Spark can run a query in the mode that tells its result as Flink would."""
 
 from __future__ import annotations
 
@@ -6,39 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 from ..cursor import SqlText
 from ..errors import SqlError
+from ..failures import message_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-BATCH, APPEND, UPDATE, COMPLETE = "batch", "append", "update", "complete"
+BATCH, APPEND, UPDATE = "batch", "append", "update"
 
 
-def output_mode(frame: DataFrame, query: SqlText) -> str:
-    """The mode a streaming query runs in, or an error that says why it runs in none."""
-    refusals: list[str] = []
-    for mode in (APPEND, UPDATE):
-        refusal = _refusal(frame, mode)
-        if refusal is None:
-            return mode
-        refusals.append(refusal)
-    told = refusals[0] if "only in Append" in refusals[1] else refusals[1]
-    raise SqlError(f"Spark cannot run this query on a stream: {told}", query.place)
-
-
-def _refusal(frame: DataFrame, mode: str) -> str | None:
+def check_mode(frame: DataFrame, mode: str, query: SqlText) -> None:
+    """Ask Spark's own checker; Spark Connect has none and says it when the query starts."""
     from pyspark.errors import AnalysisException
 
     plan: Any = frame
     if not hasattr(plan, "_jdf"):
-        return None
+        return
     jvm = plan.sparkSession._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     modes = jvm.org.apache.spark.sql.streaming.OutputMode
-    wanted = {APPEND: modes.Append, UPDATE: modes.Update, COMPLETE: modes.Complete}[mode]()
+    wanted = modes.Append() if mode == APPEND else modes.Update()
     try:
         checker.checkForStreaming(plan._jdf.queryExecution().analyzed(), wanted)
     except AnalysisException as error:
-        from ..failures import message_of
-
-        return message_of(error)
-    return None
+        reason = message_of(error)
+        hint = ""
+        if "without watermark" in reason or "watermark" in reason:
+            hint = "Declare a WATERMARK on the time column of the table."
+        raise SqlError(f"Spark cannot run this on a stream: {reason}", query.place, hint) from error

@@ -1,29 +1,36 @@
-"""Which columns a query may use: Spark does not prune Python sources, so nobody else looks."""
+"""Which columns are read: Spark does not prune Python sources, so nobody else looks."""
 
 from __future__ import annotations
 
 from ..cursor import SqlText
-from ..lexer import Kind, Token, name_value, tokens
+from ..lexer import Kind, name_value, tokens
 from ..source import Source
+from ..statements import Column, ComputedColumn, CreateTable
 
-_BEFORE_STAR = {"SELECT", "DISTINCT", "ALL", ",", "."}
+
+def columns_read(statement: CreateTable, used: tuple[str, ...] | None) -> tuple[Column, ...]:
+    """The columns a query uses and those that computed ones are made of, in declared order."""
+    if used is None:
+        return statement.columns
+    names = {column.name for column in statement.columns}
+    computed = {c.name: c.expression for c in statement.columns if isinstance(c, ComputedColumn)}
+    wanted = names & set(used)
+    pending = [name for name in wanted if name in computed]
+    while pending:
+        words = _words(computed[pending.pop()])
+        found = {name for name in names - wanted if name.lower() in words}
+        wanted |= found
+        pending += [name for name in found if name in computed]
+    return tuple(column for column in statement.columns if column.name in wanted)
 
 
-def names_used(query: SqlText) -> frozenset[str] | None:
-    """Every name in the query, in lower case; None when a `*` may stand for any of them.
-
-    A name too many costs a column that nobody reads; a name too few would be a wrong answer. So
-    aliases, functions and keywords count as names, and NATURAL JOIN counts as a star.
-    """
-    source = Source(query.text)
-    names: set[str] = set()
-    before = Token(Kind.SYMBOL, "", 0, 0)
+def _words(expression: SqlText) -> set[str]:
+    """Every name in an expression, in lower case; functions and keywords too, which do no harm."""
+    source = Source(expression.text)
+    words = set()
     for token in tokens(source):
         if token.kind is Kind.WORD:
-            names.add(token.word.lower())
+            words.add(token.word.lower())
         elif token.kind is Kind.QUOTED:
-            names.add(name_value(source.text[token.start : token.end]).lower())
-        elif token.word == "*" and (before.word in _BEFORE_STAR or before.kind is Kind.HINT):
-            return None
-        before = token
-    return None if "natural" in names else frozenset(names)
+            words.add(name_value(source.text[token.start : token.end]).lower())
+    return words

@@ -5,19 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..catalog import Catalog, Path
+from ..catalog import Catalog, Entry
 from ..cursor import SqlText
 from ..errors import SqlError
 from ..failures import spark_errors
-from ..statements import CreateTable, CreateView
+from ..rewrite import Rewritten, TableRef, rewrite
+from ..statements import CreateTable, CreateView, Name
 from .binding import Bound, bind
-from .dialect import Reference, SparkQuery, spark_query
-from .modes import BATCH, output_mode
-from .projection import names_used
+from .modes import BATCH, check_mode
 from .sources import Scan, frame, scan
+from .stages import apply
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +30,7 @@ class QueryPlan:
     """A query ready to run."""
 
     query: SqlText
-    sql: str
+    rewritten: Rewritten
     frame: DataFrame
     scans: tuple[Scan, ...]
     mode: str
@@ -42,113 +42,94 @@ class QueryPlan:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know although nothing is wrong."""
-        return tuple(dict.fromkeys(note for read in self.scans for note in read.bound.notes))
-
-
-@dataclass
-class _Part:
-    """A query with the tables and the views (parts themselves) it is made of."""
-
-    spark: SparkQuery
-    used: frozenset[str] | None
-    tables: dict[str, tuple[Bound, Reference]] = field(default_factory=dict)
-    views: dict[str, tuple[_Part, CreateView]] = field(default_factory=dict)
-
-    def column_names(self) -> list[str]:
-        """The columns of every table, for a hint about one that is misspelt."""
-        return [column.name for bound in self.bounds() for column in bound.statement.columns]
-
-    def bounds(self) -> Iterator[Bound]:
-        for bound, _ in self.tables.values():
-            yield bound
-        for part, _ in self.views.values():
-            yield from part.bounds()
+        differs = [note.text for note in self.rewritten.notes]
+        return tuple(dict.fromkeys([n for s in self.scans for n in s.bound.notes] + differs))
 
 
 class QueryPlanner:
     """Plans queries against a catalog."""
 
-    def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
+    def __init__(
+        self, spark: SparkSession, catalog: Catalog, *, approximate_distinct: bool = False
+    ) -> None:
         self._spark, self._catalog = spark, catalog
+        self._approximate = approximate_distinct
 
     def plan(self, query: SqlText) -> QueryPlan:
         """Find every table, decide between batch and stream, and let Spark check the rest."""
-        part = self._part(query, ())
-        streaming = not all(bound.connector.bounded() for bound in part.bounds())
-        made: list[str] = []
-        scans: list[Scan] = []
-        with self._views_dropped(made), spark_errors(query, part.column_names()):
-            result = self._frame(part, streaming, made, scans)
-        mode = output_mode(result, query) if streaming else BATCH
-        return QueryPlan(query, part.spark.sql, result, tuple(scans), mode)
+        prefix = f"_q{next(_numbers)}_"
+        rewritten = self._rewrite(query, prefix, streaming=False)
+        bounds = self._bound(rewritten.tables)
+        streaming = not all(
+            bound.connector.bounded() or ref.lookup
+            for bound, ref in zip(bounds, rewritten.tables, strict=True)
+        )
+        if streaming:
+            rewritten = self._rewrite(query, prefix, streaming=True)
+        scans = tuple(
+            scan(
+                bound,
+                ref.columns,
+                streaming=streaming and not ref.lookup and not bound.connector.bounded(),
+                place=ref.place,
+            )
+            for bound, ref in zip(bounds, rewritten.tables, strict=True)
+        )
+        result = self._frame(query, rewritten, scans)
+        mode = rewritten.mode if streaming else BATCH
+        if streaming:
+            check_mode(result, mode, query)
+        return QueryPlan(query, rewritten, result, scans, mode)
 
-    # --- finding tables --------------------------------------------------------------
+    def _rewrite(self, query: SqlText, prefix: str, *, streaming: bool) -> Rewritten:
+        return rewrite(
+            query,
+            lookup=self._lookup,
+            streaming=streaming,
+            approximate_distinct=self._approximate,
+            prefix=prefix,
+        )
 
-    def _part(self, query: SqlText, above: tuple[Path, ...]) -> _Part:
-        labels: dict[tuple[Path, tuple[object, ...]], str] = {}
-        problems: list[SqlError] = []
-        found: dict[str, tuple[CreateTable | CreateView, Reference, Path]] = {}
+    def _lookup(self, parts: tuple[str, ...]) -> CreateTable | CreateView | None:
+        try:
+            found: Entry | None = self._catalog.get(self._catalog.path(Name(parts)))
+        except SqlError:  # told once all tables are known, with its place
+            return None
+        return found if isinstance(found, (CreateTable, CreateView)) else None
 
-        def label(reference: Reference) -> str:
+    def _bound(self, refs: tuple[TableRef, ...]) -> list[Bound]:
+        bounds, problems = [], []
+        for ref in refs:
             try:
-                path = self._catalog.path(reference.name)
-                entry = self._catalog.find(reference.name)
-            except SqlError as problem:
-                problems.append(problem)
-                return reference.name.last
-            key = (path, reference.options)
-            if key not in labels:
-                labels[key] = f"{path.name}__{next(_numbers)}"
-                found[labels[key]] = (entry, reference, path)
-            return labels[key]
-
-        part = _Part(spark_query(query, label), names_used(query))
-        for name, (entry, reference, path) in found.items():
-            try:
-                if isinstance(entry, CreateView):
-                    part.views[name] = (self._view(entry, path, reference, above), entry)
-                else:
-                    bound = bind(entry, reference.options, reference.name.place)
-                    part.tables[name] = (bound, reference)
+                entry = self._catalog.find(Name(ref.name, place=ref.place))
+                assert isinstance(entry, CreateTable)  # views were put in their place
+                bounds.append(bind(entry, ref.options, ref.place))
             except SqlError as problem:
                 problems.append(problem)
         if problems:
             raise SqlError.together(problems)
-        return part
+        return bounds
 
-    def _view(
-        self, view: CreateView, path: Path, reference: Reference, above: tuple[Path, ...]
-    ) -> _Part:
-        if path in above:
-            circle = " -> ".join(p.name for p in (*above[above.index(path) :], path))
-            raise SqlError(f"view '{path.name}' is made of itself: {circle}", reference.name.place)
-        return self._part(view.query, (*above, path))
+    def _frame(self, query: SqlText, rewritten: Rewritten, scans: tuple[Scan, ...]) -> DataFrame:
+        columns = [column.name for read in scans for column in read.bound.statement.columns]
+        made: list[str] = []
+        with self._dropped(made), spark_errors(query, columns):
+            for ref, read in zip(rewritten.tables, scans, strict=True):
+                self._register(ref.view, frame(self._spark, read), made)
+            for stage in rewritten.stages:
+                self._register(stage.view, apply(stage, self._spark), made)
+            return self._spark.sql(rewritten.sql)
 
-    # --- building frames ---------------------------------------------------------------
-
-    def _frame(self, part: _Part, streaming: bool, made: list[str], scans: list[Scan]) -> DataFrame:
-        for name, (bound, reference) in part.tables.items():
-            live = streaming and not bound.connector.bounded()
-            read = scan(bound, part.used, streaming=live, place=reference.name.place)
-            scans.append(read)
-            self._register(name, frame(self._spark, read), made)
-        for name, (inner, view) in part.views.items():
-            result = self._frame(inner, streaming, made, scans)
-            if view.columns:
-                result = result.toDF(*(column.last for column in view.columns))
-            self._register(name, result, made)
-        return self._spark.sql(part.spark.sql)
-
-    def _register(self, name: str, result: DataFrame, made: list[str]) -> None:
-        result.createOrReplaceTempView(f"`{name}`")
-        made.append(name)
+    def _register(self, view: str, result: DataFrame, made: list[str]) -> None:
+        result.createOrReplaceTempView(view)
+        made.append(view)
 
     @contextmanager
-    def _views_dropped(self, made: list[str]) -> Iterator[None]:
+    def _dropped(self, views: list[str]) -> Iterator[None]:
         """Spark Connect looks views up when a query runs; a classic session when it is planned."""
         try:
             yield
         finally:
             if hasattr(self._spark, "_jsparkSession"):
-                for name in made:
-                    self._spark.catalog.dropTempView(name)
+                for view in views:
+                    self._spark.catalog.dropTempView(view)

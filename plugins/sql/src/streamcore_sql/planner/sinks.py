@@ -13,11 +13,11 @@ from streamcore.spark.types import spark_type
 from streamcore.table import ROW_KIND
 
 from ..errors import SqlError, did_you_mean
+from ..rewrite import rewrite_expression
 from ..source import Place
 from ..statements import ComputedColumn, Insert, MetadataColumn
 from .assignment import shown_type, storable
 from .binding import Bound
-from .dialect import spark_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,7 +44,7 @@ def slots(insert: Insert, sink: Bound) -> list[Slot]:
         if part.key not in by_name:
             problems.append(_no_column(part.key, part.place, sink))
         else:
-            constants[part.key] = spark_expression(part.value)
+            constants[part.key] = rewrite_expression(part.value)
     if insert.columns:
         chosen = [name.last for name in insert.columns]
         for name in insert.columns:

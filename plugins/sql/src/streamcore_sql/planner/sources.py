@@ -10,15 +10,14 @@ from streamcore.spark.carrier import pack
 from streamcore.spark.types import spark_schema
 from streamcore.table import INSERT_ONLY, ROW_KIND
 
-from ..cursor import SqlText
+from ..errors import SqlError
 from ..lexer import name_literal
+from ..rewrite import rewrite_expression, watermark_delay
 from ..source import Place
 from ..statements import Column as Declared
 from ..statements import ComputedColumn, CreateTable
 from .binding import Bound
-from .dialect import spark_expression
-from .projection import names_used
-from .watermarks import delay_of
+from .projection import columns_read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,8 +33,8 @@ class Scan:
     streaming: bool
     columns: tuple[Declared, ...]
     """What the query sees, in declared order."""
-    delay: str | None = None
-    """How far the watermark stays behind; None when the query has no use for it."""
+    delay: int | None = None
+    """Milliseconds the watermark stays behind; None when the query has no use for it."""
 
     @property
     def changelog(self) -> bool:
@@ -45,8 +44,8 @@ class Scan:
     @property
     def projection(self) -> tuple[str, ...]:
         """What the connector is asked for."""
-        made = [column.name for column in self.columns if not isinstance(column, ComputedColumn)]
-        return (*made, ROW_KIND) if self.changelog else tuple(made)
+        read = [column.name for column in self.columns if not isinstance(column, ComputedColumn)]
+        return (*read, ROW_KIND) if self.changelog else tuple(read)
 
     @property
     def table(self) -> Table:
@@ -54,16 +53,11 @@ class Scan:
         return replace(table, columns=(*table.columns, KIND)) if self.changelog else table
 
 
-def scan(bound: Bound, used: frozenset[str] | None, *, streaming: bool, place: Place) -> Scan:
-    """Decide what to read; `used` are the names in the query, None for all columns."""
+def scan(bound: Bound, used: tuple[str, ...] | None, *, streaming: bool, place: Place) -> Scan:
+    """Decide what to read; `used` are the columns the query names, None for all."""
     bound.check(writing=False, place=place)
-    statement = bound.statement
-    wanted = _needed(statement, used)
-    columns = tuple(column for column in statement.columns if column.name in wanted)
-    watermark, delay = statement.watermark, None
-    if watermark and watermark.column.parts[0] in wanted:
-        delay = delay_of(watermark)
-    return Scan(bound, streaming, columns, delay)
+    columns = columns_read(bound.statement, used)
+    return Scan(bound, streaming, columns, _delay(bound.statement, columns))
 
 
 def frame(spark: SparkSession, read: Scan) -> DataFrame:
@@ -73,44 +67,30 @@ def frame(spark: SparkSession, read: Scan) -> DataFrame:
     schema = spark_schema(table.by_name[name] for name in read.projection)
     options = pack(read.bound.options, table)
     loaded = reader.format("streamcore").options(**options).schema(schema).load()
-    rowtime = watermark.column.last if watermark else None
-    shown = [_shown(column, rowtime) for column in read.columns]
-    if read.changelog:
-        shown.append(name_literal(ROW_KIND))
-    if any(text.startswith("CAST(") or " AS " in text for text in shown):
-        loaded = loaded.selectExpr(*shown)
-    if read.streaming and read.delay is not None and rowtime:
-        loaded = loaded.withWatermark(rowtime, read.delay)
+    rowtime = watermark.column.last if watermark and read.delay is not None else None
+    if rowtime or any(isinstance(column, ComputedColumn) for column in read.columns):
+        kinds = [name_literal(ROW_KIND)] if read.changelog else []
+        loaded = loaded.selectExpr(*(_shown(c, rowtime) for c in read.columns), *kinds)
+    if read.streaming and rowtime:
+        loaded = loaded.withWatermark(rowtime, f"{read.delay} milliseconds")
     return loaded
 
 
 def _shown(column: Declared, rowtime: str | None) -> str:
-    quoted = name_literal(column.name)
-    value = quoted
+    name = value = name_literal(column.name)
     if isinstance(column, ComputedColumn):
-        value = f"{spark_expression(column.expression)} AS {quoted}"
+        value = rewrite_expression(column.expression)
     if column.name == rowtime:
         # Flink's TIMESTAMP(3) has no zone, and Spark keeps watermarks on instants only.
-        inner = value.removesuffix(f" AS {quoted}")
-        return f"CAST({inner} AS TIMESTAMP) AS {quoted}"
-    return value
+        value = f"CAST({value} AS TIMESTAMP)"
+    return name if value == name else f"{value} AS {name}"
 
 
-def _needed(statement: CreateTable, used: frozenset[str] | None) -> set[str]:
-    """The columns that are used, and those that computed ones are made of."""
-    names = {column.name for column in statement.columns}
-    if used is None:
-        return names
-    wanted = {name for name in names if name.lower() in used}
-    computed = {c.name: c.expression for c in statement.columns if isinstance(c, ComputedColumn)}
-    pending = [name for name in wanted if name in computed]
-    while pending:
-        found = _mentioned(computed[pending.pop()], names) - wanted
-        wanted |= found
-        pending += [name for name in found if name in computed]
-    return wanted
-
-
-def _mentioned(expression: SqlText, names: set[str]) -> set[str]:
-    used = names_used(expression)
-    return {name for name in names if used is None or name.lower() in used}
+def _delay(statement: CreateTable, columns: tuple[Declared, ...]) -> int | None:
+    watermark = statement.watermark
+    if watermark is None or watermark.column.parts[0] not in {c.name for c in columns}:
+        return None
+    if len(watermark.column.parts) > 1:
+        hint = "Compute a column from it first, and declare the watermark on that."
+        raise SqlError("Spark needs a watermark on a column of its own", watermark.place, hint)
+    return watermark_delay(watermark)
