@@ -11,10 +11,12 @@ from pyspark.sql import SparkSession
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def defaults() -> dict[str, str]:
+def defaults(master: str = "local") -> dict[str, str]:
     """The settings streamcore asks for, each with its reason in docs/spark.md."""
     cores = os.cpu_count() or 2
-    return {
+    # One machine needs no listener that others could reach.
+    here = ("spark.driver.host", "spark.driver.bindAddress") if master.startswith("local") else ()
+    return dict.fromkeys(here, "127.0.0.1") | {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.timeType.enabled": "true",
         "spark.python.unix.domain.socket.enabled": "true",
@@ -42,11 +44,13 @@ def session(
     active = SparkSession.getActiveSession()
     if active is not None:
         return _settle(active, config or {})
-    if master or "MASTER" not in os.environ:
-        builder = builder.master(master or os.environ.get("SPARK_MASTER", "local[*]"))
+    given = config or {}
     submitted = _from_environment()
-    for key, value in {**defaults(), **(config or {})}.items():
-        if key in (config or {}) or key not in submitted:
+    chosen = master or given.get("spark.master") or os.environ.get("SPARK_MASTER", "local[*]")
+    if master or "spark.master" not in submitted:
+        builder = builder.master(chosen)
+    for key, value in {**defaults(chosen), **given}.items():
+        if key in given or key not in submitted:
             builder = builder.config(key, value)
     return builder.getOrCreate()
 
