@@ -1,0 +1,177 @@
+"""The `upsert-kafka` connector: a topic whose keys are a table's primary key."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from streamcore import Format, MetadataKey, Partitioner, Problem, Secret, Table, at_least, option
+from streamcore_kafka.connector import Kafka
+from streamcore_kafka.metadata import metadata_keys
+from streamcore_kafka.offsets import Startup
+from streamcore_kafka.validation import table_problems
+
+from .aliyun import aliyun_problems
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+
+UPSERTS = frozenset({"+U", "-D"})
+NORMALIZED = frozenset({"+I", "-U", "+U", "-D"})
+WRITABLE = frozenset({"+I", "+U", "-D"})
+
+
+def _refused(reason: str) -> Callable[[object], str]:
+    return lambda _: f"is not an option of 'upsert-kafka': {reason}"
+
+
+class UpsertKafka(Kafka):
+    """Reads and writes a topic as a table with a primary key: a value upserts, a null deletes."""
+
+    identifier = "upsert-kafka"
+
+    format: Format = option("value.format", "How values are encoded; an insert-only format.")
+    key_format: Format = option("key.format", "How keys are encoded; an insert-only format.")
+    format_of_both: str | None = option(
+        "format",
+        "Refused: keys and values each have a format here.",
+        default=None,
+        check=_refused("set 'key.format' and 'value.format'"),
+    )
+    key_fields: tuple[str, ...] = option(
+        "key.fields",
+        "Refused: the columns of the PRIMARY KEY are the key.",
+        default=(),
+        check=_refused("the columns of the PRIMARY KEY are the key"),
+    )
+    startup: Startup = option(
+        "scan.startup.mode",
+        "Where a new query starts. Anything but the beginning misses rows that were written "
+        "before and not since, so it needs the acknowledgement below.",
+        default=Startup.EARLIEST,
+    )
+    incomplete_is_fine: bool = option(
+        "scan.startup.incomplete-is-fine",
+        "Acknowledges that a start elsewhere than at the beginning gives an incomplete table.",
+        default=False,
+    )
+    normalize: bool = option(
+        "changelog.normalize",
+        "Whether reading keeps the latest row of each key in Spark's state, and so tells inserts "
+        "from updates, gives the row before an update, and whole rows for deletes.",
+        default=False,
+    )
+    normalize_ttl: timedelta | None = option(
+        "changelog.normalize.ttl",
+        "How long the row of a key that no longer changes is kept for that; for ever if unset.",
+        default=None,
+        check=at_least(1),
+    )
+    partitioner: Partitioner = option(
+        "sink.partitioner",
+        "Refused: rows of one key must stay in one partition, which the default sees to.",
+        default="default",
+    )
+    semantic: str | None = option(  # type: ignore[assignment]
+        "sink.semantic",
+        "Refused: the deprecated name of 'sink.delivery-guarantee'.",
+        default=None,
+        check=_refused("write 'sink.delivery-guarantee'"),
+    )
+    buffer_rows: int = option(
+        "sink.buffer-flush.max-rows",
+        "Keys to collect before writing the latest row of each; 0: write every row.",
+        default=0,
+        check=at_least(0),
+    )
+    buffer_interval: timedelta = option(
+        "sink.buffer-flush.interval",
+        "The longest time rows are collected for; 0: write every row.",
+        default=timedelta(0),
+        check=at_least(0),
+    )
+    aliyun: Mapping[str, str | Secret] = option(
+        "aliyun.kafka.*",
+        "Accepted with a warning: this client writes to topics, it does not manage instances.",
+    )
+
+    def problems(self) -> Iterator[Problem | str]:
+        yield from super().problems()
+        if self.startup is not Startup.EARLIEST and not self.incomplete_is_fine:
+            yield Problem(
+                "scan.startup.mode",
+                f"'{self.startup.value}' misses rows that are older and gives an incomplete table; "
+                "set 'scan.startup.incomplete-is-fine' to 'true' if that is meant",
+            )
+        if self.partitioner.identifier != "default":
+            yield Problem(
+                "sink.partitioner",
+                f"'{self.partitioner.identifier}' "
+                + _refused("rows of one key must stay in one partition")(None),
+            )
+        if bool(self.buffer_rows) != bool(self.buffer_interval):
+            yield Problem(
+                "sink.buffer-flush.max-rows",
+                "this and 'sink.buffer-flush.interval' must be set together, both greater than 0",
+            )
+        for key, each in (("key.format", self.key_format), ("value.format", self.format)):
+            if each.changelog:
+                yield Problem(
+                    key,
+                    f"'{each.identifier}' carries updates and deletes itself; 'upsert-kafka' needs "
+                    "an insert-only format, or use connector 'kafka' for this topic",
+                )
+        yield from aliyun_problems(self.aliyun)
+
+    def metadata(self) -> Mapping[str, MetadataKey]:
+        # The value format's own metadata stays hidden: a tombstone has none to give.
+        found = metadata_keys(self.format, topic_is_writable=self.routes_by_row)
+        return {key: each for key, each in found.items() if not key.startswith("value.")}
+
+    def produces(self) -> frozenset[str]:
+        return NORMALIZED if self.normalize else UPSERTS
+
+    def accepts(self) -> frozenset[str]:
+        return WRITABLE
+
+    def table_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
+        if not table.primary_key:
+            yield Problem(
+                "PRIMARY KEY",
+                "required: it is the key of the messages, and says which row one updates or "
+                "deletes; declare PRIMARY KEY (columns) NOT ENFORCED",
+            )
+            return
+        plain = dataclasses.replace(table, primary_key=())
+        yield from table_problems(self.keyed(table), plain, writing=writing)
+
+    def keyed(self, table: Table) -> UpsertKafka:
+        """The same connector, knowing which columns are the key of this table's messages."""
+        return dataclasses.replace(self, key_fields=table.primary_key)
+
+    def reader(self, table: Table) -> DataSourceReader:
+        from .snapshot import SnapshotReader
+
+        return SnapshotReader(self.keyed(table), table)
+
+    def stream_reader(self, table: Table) -> DataSourceStreamReader:
+        from streamcore_kafka.source import KafkaStreamReader
+
+        return KafkaStreamReader(self.keyed(table), table, upsert=True)
+
+    def writer(self, table: Table) -> DataSourceWriter:
+        from .sink import UpsertWriter
+
+        return UpsertWriter(self.keyed(table), table)
+
+    def stream_writer(self, table: Table) -> DataSourceStreamWriter:
+        from .sink import UpsertStreamWriter
+
+        return UpsertStreamWriter(self.keyed(table), table)
