@@ -10,7 +10,8 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always", ClashWarning)
         warnings.simplefilter("always", OptionWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _warner()
         try:
             status = cli.main(
                 args=None if arguments is None else list(arguments),
@@ -60,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return OK
         except click.ClickException as error:
-            error.show()
+            click.echo(f"streamcore: {error.format_message()}", err=True)
+            if isinstance(error, click.UsageError) and error.ctx is not None:
+                click.echo(f"Run '{error.ctx.command_path} --help' to see what it takes.", err=True)
             return BAD_INPUT
         except Exception as error:
             _report(error, state.verbose)
@@ -78,16 +81,16 @@ def _report(error: Exception, verbose: bool) -> None:
         click.echo("Run the same with --verbose to see where it comes from.", err=True)
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: object = None,
-    line: str | None = None,
-) -> None:
-    """Called by `warnings`; our own warnings read like sentences, without a place in the code."""
-    if issubclass(category, (ClashWarning, OptionWarning)):
-        click.echo(f"streamcore: {message}", err=True)
-    else:
-        click.echo(warnings.formatwarning(message, category, filename, lineno), err=True, nl=False)
+def _warner() -> Callable[..., None]:
+    """Show our own warnings as sentences, each once, without a place in the code."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **_: Any) -> None:
+        text = f"streamcore: {message}\n"
+        if not issubclass(category, (ClashWarning, OptionWarning)):
+            text = warnings.formatwarning(message, category, *place[:2])
+        if text not in shown:
+            click.echo(text, err=True, nl=False)
+        shown.add(text)
+
+    return show

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from importlib import import_module
-from typing import Any
 
 import click
 
 from ..claims import OWNERS, Claim
 from ..registry import load
+from .output import State
 
 BUILTIN = {
     "completion": "completion",
@@ -24,26 +24,22 @@ BUILTIN = {
 class Commands(click.Group):
     """Imports a command's module only when that command, or the list of all, is wanted."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._added: list[Claim] | None = None
-
-    @property
-    def added(self) -> list[Claim]:
+    def added(self, ctx: click.Context) -> list[Claim]:
         """The commands that plugins add, settled like everything else they claim."""
-        if self._added is None:
-            self._added = load(strict=False).commands
-        return self._added
+        state = ctx.ensure_object(State)
+        if state.commands is None:
+            state.commands = load(strict=False).commands
+        return state.commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        active = {claim.identifier for claim in self.added if claim.status == "active"}
+        active = {claim.identifier for claim in self.added(ctx) if claim.status == "active"}
         return sorted(BUILTIN.keys() | active)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if module := BUILTIN.get(cmd_name):
             found: click.Command = import_module(f".{module}", __package__).command
             return found
-        for claim in self.added:
+        for claim in self.added(ctx):
             if claim.identifier == cmd_name and claim.status == "active":
                 added: click.Command = claim.factory
                 return added
@@ -59,7 +55,7 @@ class Commands(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
-        if broken := [claim for claim in self.added if claim.status == "broken"]:
+        if broken := [claim for claim in self.added(ctx) if claim.status == "broken"]:
             sources = ", ".join(claim.source for claim in broken)
             formatter.write_paragraph()
             formatter.write_text(f"Commands of {sources} are missing; see 'list-plugins'.")

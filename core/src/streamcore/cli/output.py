@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from ..claims import Claim
+
 _WIDE = 200  # where no terminal limits it
 _COLOURS = {"ok": "green", "running": "green", "note": "cyan", "problem": "red", "died": "red"}
 
@@ -21,6 +23,8 @@ class State:
     """What all commands share while one of them runs."""
 
     verbose: bool = False
+    commands: list[Claim] | None = None
+    """What plugins add; loaded when it is first asked for."""
 
 
 def formats(*more: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
