@@ -49,7 +49,7 @@ def test_a_broker_keeps_its_messages_and_its_address_over_a_restart_and_a_kill(c
 def test_a_broker_that_cannot_start_shows_its_log():
     with pytest.raises(ServiceError) as caught, KafkaBroker({"num.partitions": "many"}):
         pass
-    assert "ended with status 1" in str(caught.value)
+    assert "ended: status 1" in str(caught.value)
     assert "num.partitions" in str(caught.value)
 
 

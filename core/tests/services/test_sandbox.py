@@ -7,17 +7,14 @@ import subprocess
 import sys
 
 import pytest
-from streamcore.testing.services import ServiceError, downloads, sandbox
+from streamcore.testing.services import ServiceError, sandbox
 from streamcore.testing.services.watchdog import birth
 
 
 @pytest.fixture
 def apart(tmp_path, monkeypatch):
-    """A cache of its own that shares the downloads of the user's."""
-    for package in downloads.cache().glob("*-*"):
-        if package.is_dir():
-            (tmp_path / package.name).symlink_to(package)
-    monkeypatch.setenv("STREAMCORE_CACHE", str(tmp_path))
+    """A sandbox of its own, beside any the user has running."""
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
     yield tmp_path
     sandbox.down()
 
@@ -31,12 +28,12 @@ def in_another_process(code):
 
 def test_services_outlive_their_starter_and_end_with_down(apart):
     told = []
-    in_another_process("sandbox.up(['kinesis', 'schema-registry'])")
+    in_another_process("sandbox.up(['kinesis', 'kafka'])")
     box = sandbox.up(["kinesis"], told.append)
     assert told == ["kinesis is running"]
     assert [each.alive for each in box.services] == [True, True]
-    assert set(box.environment) == {"STREAMCORE_KINESIS", "STREAMCORE_SCHEMA_REGISTRY"}
-    assert sandbox.logs("schema-registry").read_text()
+    assert set(box.environment) == {"STREAMCORE_KINESIS", "STREAMCORE_KAFKA"}
+    assert sandbox.logs("kafka").read_text()
     ended = sandbox.down()
     assert [each.alive for each in ended.services] == [False, False]
     assert sandbox.status().services == ()

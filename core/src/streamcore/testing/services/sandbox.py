@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .downloads import cache
 from .kafka import KafkaBroker
 from .kinesis import KinesisEmulator
 from .process import Detached, ServiceError
@@ -147,7 +146,11 @@ def _end(running: Running, patience: float = 10) -> None:
 
 
 def _home() -> Path:
-    return cache() / "sandbox"
+    """Where the sandbox lives: STREAMCORE_STATE, else the user's directory for such state."""
+    if chosen := os.environ.get("STREAMCORE_STATE"):
+        return Path(chosen).expanduser().absolute() / "sandbox"
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(base).expanduser().absolute() / "streamcore" / "sandbox"
 
 
 def _state() -> Path:

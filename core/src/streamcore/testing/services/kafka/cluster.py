@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from ..process import HOST, Detached, Service, ServiceError, Workspace, free_port
 from ..proxy import KafkaProxy
 from .address import KafkaAddress
+from .classes import archive_flags
+from .listeners import Listener, replication, topology
 from .node import Node
 from .storage import random_id
 
@@ -18,19 +19,6 @@ LONE = {  # a killed broker may come back as soon as the old one is given up
     "broker.session.timeout.ms": "3000",
 }
 START_ATTEMPTS = 3  # another process may take a port between our choice and the broker's bind
-
-
-@dataclass(frozen=True)
-class Listener:
-    """A port of a broker, the protocol spoken there, and the port clients are told."""
-
-    name: str
-    port: int
-    protocol: str = "PLAINTEXT"
-    advertised: int | None = None
-
-    def at(self, port: int) -> str:
-        return f"{self.name}://{HOST}:{port}"
 
 
 class KafkaCluster(KafkaAddress, Service):
@@ -89,19 +77,21 @@ class KafkaCluster(KafkaAddress, Service):
 
     def _start(self, directory: Path) -> None:
         controllers = [free_port() for _ in range(self.size)]
-        voters = ",".join(f"{i}@{HOST}:{port}" for i, port in enumerate(controllers, 1))
-        for number, controller in enumerate(controllers, 1):
+        flags, apart = archive_flags(), self._detached is not None
+        for number in range(1, self.size + 1):
             client = free_port(self._detached.port if self._detached else None)
             listeners = [Listener("PLAINTEXT", client), *self._more_listeners()]
             properties = {
-                **_topology(Listener("CONTROLLER", controller), listeners, voters),
-                **_replication(self.size),
+                **topology(controllers, number, listeners),
+                **replication(self.size),
+                **(LONE if self.size == 1 else {}),
                 **self._more_properties(),
                 **self._properties,
             }
             home = directory / f"broker-{number}"
-            apart = self._detached is not None
-            self.nodes.append(Node(number, home, properties, client_port=client, detached=apart))
+            self.nodes.append(
+                Node(number, home, properties, client_port=client, jvm=flags, detached=apart)
+            )
         cluster = random_id()
         for node in self.nodes:
             node.format(cluster, self._format_arguments())
@@ -168,30 +158,3 @@ class KafkaBroker(KafkaCluster):
 
     def restart(self) -> None:
         self.node.restart()
-
-
-def _topology(controller: Listener, listeners: Sequence[Listener], voters: str) -> dict[str, str]:
-    everything = [controller, *listeners]
-    return {
-        "process.roles": "broker,controller",
-        "controller.quorum.voters": voters,
-        "controller.listener.names": controller.name,
-        "inter.broker.listener.name": "PLAINTEXT",
-        "listeners": ",".join(each.at(each.port) for each in everything),
-        "advertised.listeners": ",".join(e.at(e.advertised or e.port) for e in listeners),
-        "listener.security.protocol.map": ",".join(f"{e.name}:{e.protocol}" for e in everything),
-    }
-
-
-def _replication(size: int) -> dict[str, str]:
-    copies, enough = str(min(size, 3)), str(2 if size >= 3 else 1)
-    return {
-        "default.replication.factor": copies,
-        "min.insync.replicas": enough,
-        "offsets.topic.replication.factor": copies,
-        "transaction.state.log.replication.factor": copies,
-        "transaction.state.log.min.isr": enough,
-        "share.coordinator.state.topic.replication.factor": copies,
-        "share.coordinator.state.topic.min.isr": enough,
-        **(LONE if size == 1 else {}),
-    }

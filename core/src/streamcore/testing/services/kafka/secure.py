@@ -8,7 +8,8 @@ from typing import Self
 
 from ..certificates import Authority, Identity
 from ..process import HOST, Workspace, free_port
-from .cluster import KafkaBroker, Listener
+from .cluster import KafkaBroker
+from .listeners import Listener
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 USERS = {"admin": "admin-secret", "alice": "alice-secret"}

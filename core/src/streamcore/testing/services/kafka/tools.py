@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 from ..downloads import jars
@@ -21,7 +22,8 @@ TOOLS = jars(
 
 def classpath() -> str:
     """Kafka's own jars, its tools and a logger, as `java -cp` takes them."""
-    return f"{BROKER.path()}/*:{TOOLS.path()}/*"
+    directories = (BROKER.path(), TOOLS.path())
+    return os.pathsep.join(str(jar) for each in directories for jar in sorted(each.glob("*.jar")))
 
 
 def run_tool(main_class: str, *arguments: str, timeout: float = 60) -> str:
