@@ -10,7 +10,8 @@ from streamcore import Format, hookimpl
 @hookimpl
 def register_formats() -> Iterable[type[Format]]:
     from .avro.plain import Avro
+    from .csv import Csv
     from .json import Json
     from .raw import Raw
 
-    return [Avro, Json, Raw]
+    return [Avro, Csv, Json, Raw]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import json
 import math
 import re
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from streamcore.types import sql_text
 
-from . import numbers, temporal
+from . import numbers, texts
 from .unreadable import Unreadable, a, shown
 
 DEEPEST = 500
@@ -181,7 +180,7 @@ def _converter(field: pa.Field, rules: Rules, decimals: bool) -> Read:
         return _list(kind, rules, decimals)
     if pa.types.is_map(kind):
         return _map(kind, rules, decimals)
-    return _scalar(_scalar_converter(field, rules, decimals), sql_text(field))
+    return _scalar(field, rules, decimals)
 
 
 def _struct(kind: pa.DataType, rules: Rules, decimals: bool) -> Read:
@@ -226,7 +225,7 @@ def _map(kind: pa.DataType, rules: Rules, decimals: bool) -> Read:
         entries = []
         for key, each in value.items():
             try:
-                entries.append((_clean(key), item(each)))
+                entries.append((texts.clean(key), item(each)))
             except Unreadable as error:
                 raise error.inside(f"[{shown(key)}]") from None
         return entries
@@ -234,48 +233,47 @@ def _map(kind: pa.DataType, rules: Rules, decimals: bool) -> Read:
     return read
 
 
-def _scalar(convert: Read, name: str) -> Read:
-    if name in ("STRING", "BOOLEAN") or name.startswith(("CHAR", "VARCHAR")):
-        return convert
-
-    def read(value: Any) -> Any:
-        if type(value) in (dict, list):
-            raise Unreadable(f"expected {a(name)}, found {kind_of(value)}")
-        return convert(value)
-
-    return read
-
-
-def _scalar_converter(field: pa.Field, rules: Rules, decimals: bool) -> Read:
+def _scalar(field: pa.Field, rules: Rules, decimals: bool) -> Read:
+    """A reader of one scalar: strings by the shared rules, numbers and booleans by their own."""
     kind, name = field.type, sql_text(field)
     types = pa.types
+    from_text = texts.value_of(field, iso=rules.iso)
     if types.is_string(kind):
         return _string(rules.tree, decimals)
     if types.is_boolean(kind):
-        return _boolean
-    if types.is_integer(kind):
-        return _integer(kind, name)
-    if types.is_duration(kind):
-        milliseconds = _integer(pa.int64(), name, bounds=(-(2**63) // 1000 + 1, 2**63 // 1000))
-        return lambda value: milliseconds(value) * 1000
-    if types.is_floating(kind):
-        return _floating("FLOAT" if kind == pa.float32() else "DOUBLE")
-    if types.is_decimal(kind):
-        return _decimal(kind)
-    if types.is_binary(kind):
-        return _tree_bytes if rules.tree else _bytes
-    return _temporal(temporal.value_of(kind, rules.iso), name)
+        other: Read = _boolean
+    elif types.is_integer(kind):
+        other = _integer(*texts.bounds(kind), name, kind.bit_width >= 32)
+    elif types.is_duration(kind):
+        most = texts.MOST_MILLISECONDS
+        milliseconds = _integer(-most, most, name, True)
+        other = lambda value: milliseconds(value) * 1000  # noqa: E731 - one of several readers
+    elif types.is_floating(kind):
+        other = _floating(texts.float_name(kind))
+    elif types.is_decimal(kind):
+        other = _decimal(from_text, name)
+    elif types.is_binary(kind):
+        other = _no_bytes(rules.tree)
+    else:
+        other = _no_text(name)
+
+    def read(value: Any) -> Any:
+        if type(value) is str:
+            return from_text(value)
+        if type(value) in (dict, list):
+            raise Unreadable(f"expected {a(name)}, found {kind_of(value)}")
+        return other(value)
+
+    return read
 
 
 def _string(tree: bool, decimals: bool) -> Read:
     def read(value: Any) -> str:
         if type(value) is str:
-            return _clean(value)
+            return texts.clean(value)
         if type(value) is Real and tree:
             return _normalised(value, decimals)
-        if type(value) is bool:
-            return "true" if value else "false"
-        return _clean(compact(value))
+        return texts.clean(compact(value))
 
     return read
 
@@ -287,39 +285,16 @@ def _normalised(number: Real, decimals: bool) -> str:
     return numbers.decimal_text(Decimal(number)) if decimals else numbers.double_text(double)
 
 
-def _clean(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        at = error.start
-        byte = ord(text[at]) - 0xDC00
-        if 0x80 <= byte <= 0xFF:
-            trouble = f"byte 0x{byte:02x} is not UTF-8"
-        else:
-            trouble = f"\\u{ord(text[at]):04x} is half a surrogate pair"
-        raise Unreadable(trouble) from error
-    return text
-
-
 def _boolean(value: Any) -> bool:
-    if type(value) is bool:
-        return value
-    if type(value) in (dict, list):
-        raise Unreadable(f"expected a BOOLEAN, found {kind_of(value)}")
-    return type(value) is str and numbers.trim(value).lower() == "true"
+    return value is True
 
 
-def _integer(kind: pa.DataType, name: str, bounds: tuple[int, int] | None = None) -> Read:
-    least, most = bounds or (-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
-    fractions = kind.bit_width >= 32
-
+def _integer(least: int, most: int, name: str, fractions: bool) -> Read:
     def read(value: Any) -> int:
         if type(value) is Whole:
             return numbers.whole(value, least, most, name)
         if type(value) is Real and fractions:
             return numbers.truncated(value, least, most, name)
-        if type(value) is str:
-            return numbers.whole(numbers.trim(value), least, most, name)
         raise Unreadable(f"{_text(value)} is not {a(name)}")
 
     return read
@@ -331,43 +306,31 @@ def _floating(name: str) -> Read:
             return numbers.finite(value, name) + 0.0  # '-0' is an integer, so it has no sign
         if type(value) is Real:
             return numbers.finite(value, name)
-        if type(value) is str:
-            return numbers.double(value, name)
         raise Unreadable(f"{_text(value)} is not {a(name)}")
 
     return read
 
 
-def _decimal(kind: pa.DataType) -> Read:
-    def read(value: Any) -> Decimal | None:
+def _decimal(from_text: Read, name: str) -> Read:
+    def read(value: Any) -> Any:
         if isinstance(value, str):
-            return numbers.decimal(value, kind.precision, kind.scale)
-        raise Unreadable(f"{_text(value)} is not a DECIMAL({kind.precision}, {kind.scale})")
+            return from_text(value)
+        raise Unreadable(f"{_text(value)} is not {a(name)}")
 
     return read
 
 
-_BASE64_BLANKS = re.compile(r"[\x00-\x20]+")
+def _no_bytes(tree: bool) -> Read:
+    def read(value: Any) -> None:
+        if not tree:
+            raise Unreadable(f"{_text(value)} is not base64 text")
+
+    return read
 
 
-def _bytes(value: Any) -> bytes:
-    if type(value) is not str:
-        raise Unreadable(f"{_text(value)} is not base64 text")
-    try:
-        return binascii.a2b_base64(_BASE64_BLANKS.sub("", value), strict_mode=True)
-    except ValueError as error:
-        raise Unreadable(f"{shown(value)} is not base64 text") from error
-
-
-def _tree_bytes(value: Any) -> bytes | None:
-    return _bytes(value) if type(value) is str else None
-
-
-def _temporal(convert: Callable[[str], int], name: str) -> Read:
-    def read(value: Any) -> int:
-        if type(value) is not str:
-            raise Unreadable(f"{_text(value)} is not {a(name)}, which is written as text")
-        return convert(value)
+def _no_text(name: str) -> Read:
+    def read(value: Any) -> Any:
+        raise Unreadable(f"{_text(value)} is not {a(name)}, which is written as text")
 
     return read
 

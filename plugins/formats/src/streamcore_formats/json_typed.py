@@ -14,13 +14,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import temporal
+from . import texts
 from .decoding import Columns, Fast, Messages, doubt_everything
 from .json_exact import DEEPEST, Rules, is_deep, parse, value_reader
 from .numbers import FLOAT_LIMIT
-from .unreadable import Unreadable
-
-Finished = tuple[pa.Array, Sequence[int]]
+from .texts import Finished, each_value
 
 
 class TypedField(NamedTuple):
@@ -118,13 +116,13 @@ def typed_field(field: pa.Field, rules: Rules) -> TypedField:
     """The typed reader of one column."""
     kind = field.type
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
-        return TypedField(_optional(str, field), _temporal(field, rules))
+        return TypedField(_optional(str, field), from_texts(field, rules))
     if kind == pa.float32():
         return TypedField(_optional(float, field), _floats)
     if pa.types.is_decimal(kind):
         return TypedField(msgspec.Raw, _decimals(field, rules))
     if pa.types.is_duration(kind):
-        milliseconds = _whole(-(2**63) // 1000 + 1, 2**63 // 1000)
+        milliseconds = _whole(-texts.MOST_MILLISECONDS, texts.MOST_MILLISECONDS)
         return TypedField(_optional(milliseconds, field), _durations)
     annotation = _annotation(kind, rules)
     if annotation is None:
@@ -137,7 +135,7 @@ def _annotation(kind: pa.DataType, rules: Rules) -> Any | None:
     if kind in _PLAIN:
         return _PLAIN[kind]
     if pa.types.is_integer(kind):
-        return _whole(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
+        return _whole(*texts.bounds(kind))
     if pa.types.is_list(kind):
         item = _member(kind.value_field, rules)
         return None if item is None else list[item]  # type: ignore[valid-type]
@@ -186,14 +184,15 @@ def _durations(values: list[Any]) -> Finished:
     return pc.multiply(milliseconds, 1000).view(pa.duration("us")), ()
 
 
-def _temporal(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
-    at_once = temporal.column_of(field.type, rules.iso)
-    one = temporal.value_of(field.type, rules.iso)
+def from_texts(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
+    """The way from JSON strings to a column of any scalar type."""
+    at_once = texts.column_of(field.type, iso=rules.iso)
+    one = texts.value_of(field, iso=rules.iso)
     forgiving = rules.ignoring and field.nullable
 
     def finish(values: list[Any]) -> Finished:
         array = at_once(pa.array(values, pa.string()))
-        return (array, ()) if array is not None else each_value(values, one, field.type, forgiving)
+        return (array, ()) if array is not None else each_value(values, one, field, forgiving)
 
     return finish
 
@@ -221,22 +220,6 @@ def _by_value(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
         return read(parse(bytes(raw)))
 
     def finish(values: list[Any]) -> Finished:
-        return each_value(values, one, field.type, forgiving=False)
+        return each_value(values, one, field, forgiving=False)
 
     return finish
-
-
-def each_value(
-    values: list[Any], read: Callable[[Any], Any], kind: pa.DataType, forgiving: bool
-) -> Finished:
-    """Read value by value; what cannot be read is NULL if that is forgiven, else in doubt."""
-    bad: list[int] = []
-    out: list[Any] = []
-    for position, value in enumerate(values):
-        try:
-            out.append(None if value is None else read(value))
-        except Unreadable:
-            out.append(None)
-            if not forgiving:
-                bad.append(position)
-    return pa.array(out, kind), bad

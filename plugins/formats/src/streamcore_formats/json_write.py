@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from streamcore import RecordError
 
 from . import numbers, temporal
+from .texts import data_of
 
 _CHUNK_ROWS = 16_384
 _CHUNK_BYTES = 16 * 2**20  # far below the 2 GiB that one Arrow string array can hold
@@ -47,9 +48,8 @@ class JsonEncoder:
         self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
     ) -> Sequence[bytes | None]:
         messages: list[bytes | None] = []
-        for _, part in slices(rows):
-            texts = row_texts(part, self._schema, self._style, "\n")
-            messages.extend(lines(texts))
+        for start, part in slices(rows):
+            messages.extend(messages_of(row_texts(part, self._schema, self._style, start)))
         return messages
 
 
@@ -60,24 +60,24 @@ def slices(rows: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
     return [(start, rows.slice(start, step)) for start in range(0, rows.num_rows, step)]
 
 
-def lines(texts: pa.StringArray) -> list[bytes]:
-    """The bytes of texts that each end with the only line feed in them."""
-    data: bytes = texts.buffers()[2].to_pybytes()
-    return data.split(b"\n")[: len(texts)]
+def messages_of(texts: pa.StringArray) -> list[bytes | None]:
+    """The bytes of every text."""
+    messages: list[bytes | None] = texts.view(pa.binary()).to_pylist()
+    return messages
 
 
 def row_texts(
-    rows: pa.RecordBatch, schema: pa.Schema, style: Style, end: str = ""
+    rows: pa.RecordBatch, schema: pa.Schema, style: Style, start: int = 0
 ) -> pa.StringArray:
-    """Each row as the text of a JSON object, followed by `end`."""
+    """Each row as the text of a JSON object; `start` is the first row's number in errors."""
     pieces = []
     for field, column in zip(schema, rows.columns, strict=True):
         array = column if column.type == field.type else column.cast(field.type)
         if array.null_count and not field.nullable:
-            row = pc.index(array.is_null(), True).as_py()
+            row = start + pc.index(array.is_null(), True).as_py()
             raise RecordError(f"row {row}, column '{field.name}': NULL, but it is NOT NULL")
         pieces.append(piece(array, style))
-    return _object(schema.names, pieces, rows.num_rows, style.ignore_nulls, end)
+    return _object(schema.names, pieces, rows.num_rows, style.ignore_nulls)
 
 
 def piece(array: pa.Array, style: Style) -> Piece:
@@ -118,17 +118,17 @@ def join(*parts: Any, null: str | None = None) -> pa.StringArray:
 
 
 def _object(
-    names: Sequence[str], pieces: Sequence[Piece], rows: int, ignore_nulls: bool, end: str = ""
+    names: Sequence[str], pieces: Sequence[Piece], rows: int, ignore_nulls: bool
 ) -> pa.StringArray:
     if not pieces:
-        return pa.array(["{}" + end] * rows, pa.string())
+        return pa.array(["{}"] * rows, pa.string())
     keys = [quoted(name) + ":" for name in names]
     if ignore_nulls and any(each.texts.null_count for each in pieces):
         members = [
             join(key + each.mark, each.texts, each.mark + ",")
             for key, each in zip(keys, pieces, strict=True)
         ]
-        return join("{", pc.ascii_rtrim(join(*members, null=""), characters=","), "}" + end)
+        return join("{", pc.ascii_rtrim(join(*members, null=""), characters=","), "}")
     parts: list[Any] = []
     literal = "{"
     for key, each in zip(keys, pieces, strict=True):
@@ -139,19 +139,19 @@ def _object(
         else:
             parts += [literal + each.mark, each.texts]
             literal = each.mark + ","
-    return join(*parts, literal[:-1] + "}" + end, null="null")
+    return join(*parts, literal[:-1] + "}", null="null")
 
 
 def _struct(array: pa.StructArray, style: Style) -> pa.StringArray:
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     pieces = [piece(child, style) for child in array.flatten()]
     texts = _object(names, pieces, len(array), style.ignore_nulls)
-    return _where(array, texts)
+    return where_valid(array, texts)
 
 
 def _list(array: pa.ListArray, style: Style) -> pa.StringArray:
     items = piece(array.flatten(), style).closed().fill_null("null")
-    return _where(array, join("[", _grouped(pc.list_value_length(array), items), "]"))
+    return where_valid(array, join("[", text_groups(pc.list_value_length(array), items), "]"))
 
 
 def _map(array: pa.MapArray, style: Style) -> pa.StringArray:
@@ -160,19 +160,18 @@ def _map(array: pa.MapArray, style: Style) -> pa.StringArray:
     lengths = pc.list_value_length(pairs)
     texts = piece(items, style).closed().fill_null("null")
     entries = join('"', escaped(keys), '":', texts)
-    return _where(array, join("{", _grouped(lengths, entries), "}"))
+    return where_valid(array, join("{", text_groups(lengths, entries), "}"))
 
 
-def _grouped(lengths: pa.Array, items: pa.StringArray) -> pa.StringArray:
-    return pc.binary_join(pa.ListArray.from_arrays(_offsets(lengths), items), ",")
-
-
-def _offsets(lengths: pa.Array) -> pa.Int32Array:
+def text_groups(lengths: pa.Array, items: pa.StringArray, delimiter: str = ",") -> pa.StringArray:
+    """Consecutive items joined to texts of so many items each."""
     ends = pc.cumulative_sum(lengths.fill_null(0)).cast(pa.int32())
-    return pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, items), delimiter)
 
 
-def _where(array: pa.Array, texts: pa.StringArray) -> pa.StringArray:
+def where_valid(array: pa.Array, texts: pa.StringArray) -> pa.StringArray:
+    """The texts, but NULL where the array is."""
     if not array.null_count:
         return texts
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
@@ -206,25 +205,13 @@ def _escape(text: str) -> str:
 
 def escaped(array: pa.StringArray) -> pa.StringArray:
     """Every text of a column with JSON's escapes, without the quotes."""
-    data = _data(array)
+    data = data_of(array)
     if len(data) == len(data.translate(None, _SPECIAL)):
         return array
     if len(data) == len(data.translate(None, _CONTROL)):
         array = pc.replace_substring(array, "\\", "\\\\")
         return pc.replace_substring(array, '"', '\\"')
     return _replaced(array, pc.match_substring_regex(array, _ESCAPED.pattern), _escape)
-
-
-def _data(array: pa.StringArray) -> bytes:
-    """The text of a column in one piece; slices keep their distance from their neighbours."""
-    buffer = array.buffers()[2]
-    if buffer is None or not len(array):
-        return b""
-    offsets = pa.Array.from_buffers(
-        pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
-    )
-    start, end = offsets[0].as_py(), offsets[-1].as_py()
-    return bytes(memoryview(buffer)[start:end])
 
 
 def _replaced(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from streamcore import Decoder, Encoder, Format, Problem, option
+
+from .escapes import unescaped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,20 +83,3 @@ class Raw(Format):
         for field in schema:
             if not carries(field):
                 yield Problem(field.name, f"'raw' does not carry {sql_text(field)}")
-
-
-_ESCAPE = re.compile(r"\\(u+([0-9a-fA-F]{4})|[0-7]{1,3}|.)", re.DOTALL)
-_PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-
-
-def unescaped(text: str) -> str:
-    """Resolve Java's escapes: `\\n`, `\\t`, `\\\\`, `\\u0001`, octal ones."""
-
-    def resolve(match: re.Match[str]) -> str:
-        if match[2]:
-            return chr(int(match[2], 16))
-        if match[1][0] in "01234567":
-            return chr(int(match[1], 8))
-        return _PLAIN.get(match[1], match[1])
-
-    return _ESCAPE.sub(resolve, text)

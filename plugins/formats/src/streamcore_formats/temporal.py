@@ -97,7 +97,7 @@ def _fraction(text: str | None, digits: int) -> int:
 
 def dates(texts: pa.StringArray) -> pa.Array | None:
     """A column of `yyyy-MM-dd`."""
-    return _cast(texts, pa.date32())
+    return cast(texts, pa.date32())
 
 
 def times(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
@@ -106,7 +106,7 @@ def times(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
     if not _between(texts, 8, 9 + digits):
         return None
     stamped = pc.binary_join_element_wise("1970-01-01 ", texts, "")
-    ticks = _cast(stamped, pa.timestamp(kind.unit))
+    ticks = cast(stamped, pa.timestamp(kind.unit))
     if ticks is None:
         return None
     ticks = ticks.cast(pa.int64())
@@ -125,7 +125,7 @@ def timestamps(texts: pa.StringArray, kind: pa.DataType, iso: bool) -> pa.Array 
     divider = pc.binary_slice(texts.view(pa.binary()), 10, 11)
     if not pc.all(pc.equal(divider, b"T" if iso else b" "), min_count=0).as_py():
         return None
-    ticks = _cast(texts, pa.timestamp(kind.unit))
+    ticks = cast(texts, pa.timestamp(kind.unit))
     return ticks if ticks is None or kind.tz is None else ticks.cast(pa.int64()).view(kind)
 
 
@@ -134,7 +134,8 @@ def _between(texts: pa.StringArray, least: int, most: int) -> bool:
     return lengths["min"] is None or (lengths["min"] >= least and lengths["max"] <= most)
 
 
-def _cast(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
+def cast(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
+    """Arrow's own parser, or None where it refuses any of the texts."""
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid:

@@ -1,0 +1,210 @@
+"""CSV read in columns, once every line is known to be one record of the plain grammar."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from . import texts
+from .csv import Csv
+from .csv_exact import cell_reader, exact_reader
+from .decoding import Columns, Fast, Messages, TwoPathDecoder, doubt_everything, wanted_fields
+from .texts import Finished, each_value
+
+_MANY = 1000
+"""Messages from which on the fixed cost of Arrow's parser is earned back."""
+
+_BOM = b"\xef\xbb\xbf"
+
+Split = tuple[Sequence[pa.Array], set[int]]
+
+
+def csv_decoder(plugin: Csv, schema: pa.Schema, columns: Sequence[str] | None) -> TwoPathDecoder:
+    """A decoder of the wanted columns."""
+    wanted = wanted_fields(schema, columns)
+    fast: Fast = doubt_everything(wanted)
+    if _is_plain(plugin):
+        fast = _LineReader(plugin, schema, wanted)
+    exact = exact_reader(plugin, schema, wanted)
+    return TwoPathDecoder(pa.schema(wanted), fast, exact, ignoring=plugin.ignore_parse_errors)
+
+
+def _is_plain(plugin: Csv) -> bool:
+    """Whether all parsers speak of the same characters."""
+    marks = [plugin.delimiter, plugin.quote, plugin.escape_character]
+    given = [mark for mark in marks if mark is not None]
+    usual = all(mark.isascii() and mark not in "\r\n\0" for mark in given)
+    return usual and len(set(given)) == len(given)
+
+
+class _LineReader:
+    """Reads messages that are one well-formed line each, and doubts all others."""
+
+    def __init__(self, plugin: Csv, schema: pa.Schema, wanted: Sequence[pa.Field]) -> None:
+        self._plugin, self._count = plugin, len(schema)
+        self._finishers = [_finisher(field, plugin) for field in wanted]
+        self._places = [schema.names.index(field.name) for field in wanted]
+        self._nothing = doubt_everything(wanted)
+        self._grammar = _line_grammar(plugin)
+        marks = [mark.encode() for mark in (plugin.quote, plugin.escape_character) if mark]
+        self._special = [b"\r", _BOM, *marks]
+
+    def __call__(self, messages: Messages) -> Columns:
+        kept, lines = self._well_formed(messages)
+        if not lines:
+            return self._nothing(messages)
+        split = self._by_arrow(lines) if len(lines) >= _MANY else self._by_python(lines)
+        if split is None:
+            return self._nothing(messages)
+        columns, ragged = split
+        if ragged:
+            kept = [index for place, index in enumerate(kept) if place not in ragged]
+        return self._finished(columns, kept, len(messages))
+
+    # --- which messages are lines ---------------------------------------------------------
+
+    def _well_formed(self, messages: Messages) -> tuple[Sequence[int], Sequence[bytes]]:
+        """The messages that are one line of the plain grammar, and where they stand."""
+        if None not in messages and b"" not in messages:
+            whole = b"\n".join(messages)  # type: ignore[arg-type]
+            if whole.count(b"\n") == len(messages) - 1 and not self._is_special(whole):
+                return range(len(messages)), messages  # type: ignore[return-value]
+        lines = pa.array([message or None for message in messages], pa.binary())
+        fine = pc.match_substring_regex(lines, self._grammar)
+        for start in (_BOM, *((b"#", b" ") if self._plugin.allow_comments else ())):
+            fine = pc.and_not(fine, pc.starts_with(lines, start))
+        kept = pc.indices_nonzero(fine).to_pylist()
+        return kept, [messages[index] for index in kept]
+
+    def _is_special(self, whole: bytes) -> bool:
+        plugin = self._plugin
+        if plugin.allow_comments or plugin.trim_spaces:
+            return True
+        return any(mark in whole for mark in self._special)
+
+    # --- from lines to cells ----------------------------------------------------------------
+    # A line makes one record at most, so as many records as lines means that each made its own.
+
+    def _by_arrow(self, lines: Sequence[bytes]) -> Split | None:
+        ragged: set[int] = set()
+
+        def skip(row: Any) -> str:
+            ragged.add(row.number - 1)
+            return "skip"
+
+        whole = b"\n".join(lines)
+        wanted = [str(place) for place in self._places or [0]]
+        table = arrow_csv.read_csv(
+            pa.py_buffer(whole),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False,
+                column_names=[str(place) for place in range(self._count)],
+                block_size=len(whole) + 1,
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=self._plugin.delimiter,
+                quote_char=self._plugin.quote or False,
+                ignore_empty_lines=False,
+                invalid_row_handler=skip,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                check_utf8=False,
+                include_columns=wanted,
+                column_types=dict.fromkeys(wanted, pa.binary()),
+                null_values=[],
+            ),
+        )
+        if table.num_rows + len(ragged) != len(lines):
+            return None
+        columns = [column.combine_chunks() for column in table.columns]
+        return columns[: len(self._places)], ragged
+
+    def _by_python(self, lines: Sequence[bytes]) -> Split | None:
+        plugin = self._plugin
+        try:
+            whole = b"\n".join(lines).decode()
+        except UnicodeDecodeError:
+            return None
+        rows: list[list[str]]
+        if plugin.quote is None or plugin.quote not in whole:
+            rows = [line.split(plugin.delimiter) for line in whole.split("\n")]
+        else:
+            dialect = {"delimiter": plugin.delimiter, "quotechar": plugin.quote, "strict": True}
+            try:
+                rows = list(csv.reader(whole.split("\n"), **dialect))  # type: ignore[arg-type]
+            except csv.Error:
+                return None
+        if len(rows) != len(lines):
+            return None
+        ragged = {place for place, row in enumerate(rows) if len(row) != self._count}
+        if ragged:
+            rows = [row for row in rows if len(row) == self._count]
+        columns = list(zip(*rows, strict=True)) or [()] * self._count
+        return [pa.array(columns[place], pa.string()) for place in self._places], ragged
+
+    # --- from cells to columns --------------------------------------------------------------
+
+    def _finished(self, columns: Sequence[pa.Array], kept: Sequence[int], count: int) -> Columns:
+        bad: set[int] = set()
+        arrays = []
+        for column, finish in zip(columns, self._finishers, strict=True):
+            array, doubts = finish(column)
+            arrays.append(array)
+            bad.update(doubts)
+        if not bad and len(kept) == count:
+            return Columns(arrays)
+        if bad:
+            mask = pa.array([place not in bad for place in range(len(kept))], pa.bool_())
+            arrays = [array.filter(mask) for array in arrays]
+            kept = [index for place, index in enumerate(kept) if place not in bad]
+        sure = set(kept)
+        doubtful = [index for index in range(count) if index not in sure]
+        return Columns(arrays, doubtful, origin=pa.array(kept, pa.int32()))
+
+
+def _line_grammar(plugin: Csv) -> str:
+    """Lines that all parsers read alike: no escapes, and quotes only around whole cells."""
+    delimiter = re.escape(plugin.delimiter)
+    escape = re.escape(plugin.escape_character or "")
+    quote = re.escape(plugin.quote or "")
+    ends = delimiter + r"\r\n" + escape
+    if plugin.trim_spaces:
+        blank = r"\x00-\x20"
+        cell = f"[^{ends}{quote}{blank}](?:[^{ends}]*[^{ends}{blank}])?"
+    else:
+        cell = f"[^{ends}{quote}][^{ends}]*"
+    if quote:
+        cell = rf"{quote}(?:[^\r\n{escape}{quote}]|{quote}{quote})*{quote}|{cell}"
+    return rf"\A(?:{cell}|)(?:{delimiter}(?:{cell}|))*\z"
+
+
+def _finisher(field: pa.Field, plugin: Csv) -> Callable[[pa.Array], Finished]:
+    at_once = texts.column_of(field.type)
+    one = cell_reader(field, plugin)
+    forgiving = plugin.ignore_parse_errors and field.nullable
+    literals = [] if plugin.null_literal is None else [plugin.null_literal]
+    literals += [""] if plugin.empty_is_null else []
+
+    def finish(cells: pa.Array) -> Finished:
+        try:
+            strings = cells.cast(pa.string())
+        except pa.ArrowInvalid:  # some bytes are not UTF-8
+            return pa.nulls(len(cells), field.type), range(len(cells))
+        for literal in literals:
+            absent = pc.equal(strings, literal)
+            if absent.true_count:
+                strings = pc.if_else(absent, pa.scalar(None, pa.string()), strings)
+        if strings.null_count and not field.nullable:
+            return pa.nulls(len(cells), field.type), range(len(cells))
+        array = at_once(strings)
+        if array is not None:
+            return array, ()
+        return each_value(strings.to_pylist(), one, field, forgiving)
+
+    return finish
