@@ -40,7 +40,7 @@ class Cursor:
         self.data, self.at, self.end = data, at, len(data)
         self.cells = MOST_CELLS
 
-    def long(self) -> int:
+    def read_long(self) -> int:
         data, at = self.data, self.at
         try:
             byte = data[at]
@@ -63,23 +63,23 @@ class Cursor:
         number &= _ONES
         return (number >> 1) ^ -(number & 1)
 
-    def boolean(self) -> bool:
+    def read_boolean(self) -> bool:
         value = self.take(1, "boolean")[0]
         if value > 1:
             raise BadDatum(f"boolean of 0x{value:02x} at byte {self.at - 1}")
         return value == 1
 
-    def float(self) -> float:
+    def read_float(self) -> float:
         value: float = _FLOAT(self.take(4, "float"))[0]
         return value
 
-    def double(self) -> float:
+    def read_double(self) -> float:
         value: float = _DOUBLE(self.take(8, "double"))[0]
         return value
 
-    def bytes(self) -> bytes:
+    def read_bytes(self) -> bytes:
         start = self.at
-        size = self.long()
+        size = self.read_long()
         if size < 0:
             raise BadDatum(f"length of {size} bytes at byte {start}")
         return self.take(size, "value")
@@ -92,23 +92,23 @@ class Cursor:
         self.at = after
         return self.data[at:after]
 
-    def text(self) -> str:
+    def read_text(self) -> str:
         start = self.at
         try:
-            return self.bytes().decode()
+            return self.read_bytes().decode()
         except UnicodeDecodeError as error:
             raise BadDatum(f"text at byte {start} is not UTF-8: {error.reason}") from None
 
     def branch(self, count: int) -> int:
         start = self.at
-        index = self.long()
+        index = self.read_long()
         if not 0 <= index < count:
             raise BadDatum(f"union branch {index} of {count} at byte {start}")
         return index
 
     def symbol(self, count: int) -> int:
         start = self.at
-        index = self.long()
+        index = self.read_long()
         if not 0 <= index < count:
             raise BadDatum(f"enum symbol {index} of {count} at byte {start}")
         return index
@@ -121,12 +121,12 @@ class Cursor:
         free = FREE_ITEMS
         while True:
             start = self.at
-            count = self.long()
+            count = self.read_long()
             if count == 0:
                 return
             if count < 0:
                 count = -count
-                self.long()  # the size in bytes, which helps only those who trust it
+                self.read_long()  # the size in bytes, which helps only those who trust it
             free -= count
             if count * least > self.end - self.at or (least == 0 and free < 0):
                 raise BadDatum(f"{count} items declared at byte {start}, more than can be there")
@@ -153,13 +153,13 @@ def skipper(avro: Type, known: dict[int, Read] | None = None) -> Read:
 def _skip_simple(avro: Type) -> Read:
     simple: dict[str, Read] = {
         "null": lambda cursor: None,
-        "boolean": Cursor.boolean,
-        "int": Cursor.long,
-        "long": Cursor.long,
+        "boolean": Cursor.read_boolean,
+        "int": Cursor.read_long,
+        "long": Cursor.read_long,
         "float": lambda cursor: cursor.take(4, "float"),
         "double": lambda cursor: cursor.take(8, "double"),
-        "bytes": Cursor.bytes,
-        "string": Cursor.bytes,
+        "bytes": Cursor.read_bytes,
+        "string": Cursor.read_bytes,
         "enum": lambda cursor: cursor.symbol(len(avro.symbols)),
         "fixed": lambda cursor: cursor.take(avro.size, "fixed"),
     }
@@ -186,7 +186,7 @@ def _skip_compound(avro: Type, known: dict[int, Read]) -> Read:
         for count in cursor.blocks(least):
             for _ in range(count if least else 0):
                 if is_map:
-                    cursor.bytes()
+                    cursor.read_bytes()
                 item(cursor)
 
     return skip_items

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-
 from streamcore import Problem
 from streamcore.types import SQL_TYPE, sql_text
 

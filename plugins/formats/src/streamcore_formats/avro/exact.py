@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-
 from streamcore import Rejected
+from streamcore.types import sql_text
 
 from . import resolve
 from .cursor import BadDatum, Cursor, Read, skipper
@@ -44,6 +44,11 @@ class ExactReader:
         return row
 
 
+def sql(arrow: pa.DataType) -> str:
+    """A type as the table's owner wrote it."""
+    return sql_text(pa.field("", arrow))
+
+
 def reader(plan: resolve.Plan) -> Read:
     """The function that reads one value by this plan."""
     build: Any = _READERS[type(plan)]
@@ -56,11 +61,11 @@ def _whole(plan: resolve.Whole) -> Read:
 
     def read(cursor: Cursor) -> int:
         start = cursor.at
-        raw = cursor.long()
+        raw = cursor.read_long()
         value = raw * up // down
         if low <= value <= high:
             return value
-        raise BadDatum(f"{raw} at byte {start} does not fit {plan.arrow}")
+        raise BadDatum(f"{raw} at byte {start} does not fit {sql(plan.arrow)}")
 
     return read
 
@@ -68,12 +73,16 @@ def _whole(plan: resolve.Whole) -> Read:
 def _same(plan: resolve.Same) -> Read:
     kind, arrow = plan.writer.kind, plan.arrow
     if kind in ("int", "long"):
-        return lambda cursor: _as_float(cursor.long(), arrow)
+        return lambda cursor: _as_float(cursor.read_long(), arrow)
     if kind == "fixed":
         return lambda cursor: cursor.take(plan.writer.size, "fixed")
     if kind in ("bytes", "string"):
-        return Cursor.text if pa.types.is_string(arrow) else Cursor.bytes
-    return {"boolean": Cursor.boolean, "float": Cursor.float, "double": Cursor.double}[kind]
+        return Cursor.read_text if pa.types.is_string(arrow) else Cursor.read_bytes
+    return {
+        "boolean": Cursor.read_boolean,
+        "float": Cursor.read_float,
+        "double": Cursor.read_double,
+    }[kind]
 
 
 def _as_float(number: int, arrow: pa.DataType) -> float:
@@ -102,7 +111,7 @@ def _digits(plan: resolve.Digits) -> Read:
 
     def read(cursor: Cursor) -> Decimal:
         start = cursor.at
-        data = cursor.take(size, "decimal") if plan.writer.kind == "fixed" else cursor.bytes()
+        data = cursor.take(size, "decimal") if plan.writer.kind == "fixed" else cursor.read_bytes()
         return decimal_from(data, plan.scale, plan.arrow, f"at byte {start}")
 
     return read
@@ -119,8 +128,7 @@ def decimal_from(data: bytes, scale: int, arrow: pa.DataType, where: str) -> Dec
     else:
         unscaled, lost = divmod(unscaled, 10**-more)
     if lost or abs(unscaled) >= 10**arrow.precision:
-        kind = f"DECIMAL({arrow.precision}, {arrow.scale})"
-        raise BadDatum(f"decimal {where} does not fit {kind}")
+        raise BadDatum(f"decimal {where} does not fit {sql(arrow)}")
     return Decimal(f"{unscaled}E{-arrow.scale}")  # the constructor never rounds
 
 
@@ -135,7 +143,7 @@ def _struct(plan: resolve.Struct) -> Read:
         values = plan.defaults.copy()
         name = ""
         try:
-            for name, place, step in steps:
+            for name, place, step in steps:  # noqa: B007 - the complaint below names it
                 if place < 0:
                     step(cursor)
                 else:
@@ -162,7 +170,7 @@ def _repeated(plan: resolve.Repeated) -> Read:
         items = {}
         for count in cursor.blocks(least + 1, cells + 1):
             for _ in range(count):
-                key = cursor.text()
+                key = cursor.read_text()
                 items[key] = item(cursor)
         return list(items.items())
 

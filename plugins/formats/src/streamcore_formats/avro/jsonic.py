@@ -10,12 +10,11 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-
 from streamcore import Decoded, RecordError, Rejected
 
 from . import resolve
 from .cursor import BadDatum
-from .exact import decimal_from
+from .exact import decimal_from, sql
 from .flatten import flattener
 from .puts import BadValue, branch_for, symbol_index
 from .reading import Assembler, Piece, without_nulls
@@ -43,9 +42,7 @@ class JsonDecoder:
             except (RecursionError, UnicodeDecodeError) as error:
                 why = "not UTF-8" if isinstance(error, ValueError) else "nested too deeply"
                 rejected.append(Rejected(index, why))
-        columns = [
-            pa.array([row[field.name] for row in rows], field.type) for field in self._arrow
-        ]
+        columns = [pa.array([row[field.name] for row in rows], field.type) for field in self._arrow]
         return self._assembler.decoded([Piece(columns, origin, rejected)], len(messages))
 
 
@@ -60,9 +57,7 @@ def _reader(plan: resolve.Plan) -> Read:
         case resolve.Whole():
             return lambda value: _whole(plan, value)
         case resolve.Digits():
-            return lambda value: decimal_from(
-                _latin(value), plan.scale, plan.arrow, f"'{value}'"
-            )
+            return lambda value: decimal_from(_latin(value), plan.scale, plan.arrow, f"'{value}'")
         case _:
             return _simple(plan)
 
@@ -87,7 +82,7 @@ def _whole(plan: resolve.Whole, value: Any) -> int:
     number: int = _expect(value, int, plan.writer.kind) * plan.up // plan.down
     if plan.low <= number <= plan.high:
         return number
-    raise BadDatum(f"{value} does not fit {plan.arrow}")
+    raise BadDatum(f"{value} does not fit {sql(plan.arrow)}")
 
 
 def _simple(plan: resolve.Plan) -> Read:

@@ -41,7 +41,9 @@ class NativeReader:
         else:
             self._columns = _columns_of_nested(plan, len(fields))
             fields.append(("r", rewriting.of(plan.writer)))
-        self._schema = json.dumps(record_schema("b", [("m", _array(record_schema("m", [*fields, MARK])))]))
+        self._schema = json.dumps(
+            record_schema("b", [("m", _array(record_schema("m", [*fields, MARK])))])
+        )
         self._mark, self._place_of_mark = os.urandom(8), len(fields)
         self._has_blocks = rewriting.has_blocks
         self._cells_per_byte = rewriting.cells_per_byte

@@ -22,7 +22,7 @@ class Encoding(enum.Enum):
 
 
 class Avro(Format):
-    """Avro datums without framing; the schema is derived from the table's columns."""
+    """Bare Avro datums without framing; their schema is derived from the table's columns."""
 
     identifier = "avro"
 
@@ -47,7 +47,7 @@ class Avro(Format):
             yield Problem("codec", f"'{self.codec}' is not one of {', '.join(known)}")
 
     def schema_problems(self, schema: pa.Schema, *, writing: bool) -> Iterator[Problem | str]:
-        yield from self._derive(schema)[1]
+        yield from self.derived(schema)[1]
 
     def decoder(
         self,
@@ -80,12 +80,13 @@ class Avro(Format):
     def _schema(self, schema: pa.Schema) -> Type:
         from .schema import parse
 
-        text, problems = self._derive(schema)
+        text, problems = self.derived(schema)
         if problems:
             raise OptionError("format 'avro'", problems)
         return parse(text)
 
-    def _derive(self, schema: pa.Schema) -> tuple[str, list[Problem]]:
+    def derived(self, schema: pa.Schema) -> tuple[str, list[Problem]]:
+        """The table's Avro schema, and which columns have none."""
         from .derive import Derivation, compact
 
         derivation = Derivation(legacy_timestamps=self.legacy_timestamps)

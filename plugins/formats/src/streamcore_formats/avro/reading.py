@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-
 from streamcore import Decoded, Rejected
 
 from . import resolve

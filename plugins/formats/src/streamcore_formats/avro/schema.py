@@ -176,9 +176,7 @@ class _Parser:
     def _map(self, plain: dict[str, Any], space: str, where: str, depth: int) -> Type:
         return Type("map", _items=self.type(plain.get("values"), space, where, depth + 1))
 
-    def _named(
-        self, kind: str, plain: dict[str, Any], space: str, where: str
-    ) -> tuple[Type, str]:
+    def _named(self, kind: str, plain: dict[str, Any], space: str, where: str) -> tuple[Type, str]:
         name = plain.get("name")
         if not isinstance(name, str) or not name:
             raise SchemaError(f"{where or 'the schema'}: {kind} without name")

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyruhvro import serialize_record_batch
-
 from streamcore import RecordError
 
 from .arrays import Unsupported
