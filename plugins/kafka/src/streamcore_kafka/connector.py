@@ -20,8 +20,7 @@ from streamcore import (
     option,
 )
 from streamcore.failures import FailureHandler
-from streamcore.rows import ValueFields
-from streamcore.table import ALL_CHANGES, INSERT_ONLY
+from streamcore.table import ALL_CHANGES, INSERT_ONLY, ValueFields
 
 from . import validation
 from .metadata import metadata_keys
@@ -120,7 +119,7 @@ class Kafka(Connector):
     )
     bounded_millis: int | None = option(
         "scan.bounded.timestamp-millis",
-        "Milliseconds since 1970, for mode 'timestamp': the first record at or after it is left out.",
+        "Milliseconds since 1970, for 'timestamp': ends before the first record at or after it.",
         default=None,
     )
     discovery: timedelta = option(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from streamcore import OptionWarning, Problem, Secret, Table
 from streamcore.failures import FailureHandler
-from streamcore.rows import key_problems, key_value
 
 from .offsets import COMMITTED, EARLIEST, EXAMPLE, LATEST, Bounded, Startup, parse_specific
 from .topics import TOPIC_NAME, java_pattern
@@ -42,6 +41,8 @@ def option_problems(kafka: Kafka) -> Iterator[Problem]:
 
 def table_problems(kafka: Kafka, table: Table, *, writing: bool) -> Iterator[Problem | str]:
     """Complain about columns and keys, and about what only one side of a table needs."""
+    from streamcore.rows import key_problems, key_value
+
     if table.primary_key and not kafka.format.changelog:
         yield Problem(
             "PRIMARY KEY",

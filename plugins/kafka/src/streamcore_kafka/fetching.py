@@ -1,0 +1,221 @@
+"""Reads ranges of partitions on an executor, to the exact offset, whatever the log looks like.
+
+A range is finished when the consumer's position reaches its end, never by counting records:
+transaction markers, compaction and aborted transactions leave gaps in the offsets.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from streamcore import ConnectionFailed, DataLossError
+
+from . import client, consumers
+from .progress import Partition, Range
+
+if TYPE_CHECKING:
+    from .connector import Kafka
+
+log = logging.getLogger("streamcore.kafka")
+
+CHUNK_ROWS = 10_000
+CHUNK_BYTES = 8 * 1024 * 1024
+FIRST_ASK = 500
+_POLL = 0.1
+_TRUNCATED = 5.0
+
+
+class Fetcher:
+    """Reads the ranges of one task, at most one per partition."""
+
+    def __init__(self, kafka: Kafka, ranges: Sequence[Range]) -> None:
+        self._kafka = kafka
+        self._ends = {each.partition: each.end for each in ranges}
+        self._positions = {each.partition: each.start for each in ranges}
+        self._open = {each.partition for each in ranges if each.size > 0}
+        self._ended_early: dict[Partition, float] = {}
+        self._paused: list[Any] = []
+        self._patience = client.patience(kafka.properties)
+        self._trouble: Any = None
+        self.lost = 0
+
+    def chunks(self) -> Iterator[list[Any]]:
+        """Yield messages in chunks of bounded size, each partition in its order."""
+        if not self._open:
+            return
+        with consumers.borrowed(self._kafka.properties) as consumer:
+            starts = [client.TopicPartition(*each, self._positions[each]) for each in self._open]
+            consumer.assign(starts)
+            try:
+                yield from self._read(consumer)
+            finally:
+                consumer.resume(self._paused)  # a pause would outlive the assignment
+
+    def _read(self, consumer: Any) -> Iterator[list[Any]]:
+        size_of_chunk, ask = 0, FIRST_ASK
+        chunk: list[Any] = []
+        moved = time.monotonic()
+        while self._open:
+            # Without waiting the call hands over what has arrived; waiting, it would wait for all.
+            messages = consumer.consume(ask, 0) or consumer.consume(1, _POLL)
+            if messages:
+                moved = time.monotonic()
+                fresh = self._take(consumer, messages)
+                chunk += fresh
+                size_of_chunk += sum(map(len, fresh))
+            elif time.monotonic() - moved > self._patience:
+                raise self._stuck()
+            self._give_up_truncated(consumer)
+            if len(chunk) >= CHUNK_ROWS or size_of_chunk >= CHUNK_BYTES:
+                average = size_of_chunk / len(chunk) + 1
+                messages = fresh = []  # the chunk alone keeps its messages alive
+                yield chunk
+                chunk, size_of_chunk = [], 0
+                ask = max(1, min(CHUNK_ROWS, int(CHUNK_BYTES / average)))
+                moved = time.monotonic()
+        if chunk:
+            yield chunk
+
+    def _take(self, consumer: Any, messages: list[Any]) -> list[Any]:
+        """Keep the records of our ranges, and note how far each partition has come."""
+        events = []
+        if any(map(client.Message.error, messages)):
+            events = [message for message in messages if message.error() is not None]
+            messages = [message for message in messages if message.error() is None]
+        kept: list[Any] = []
+        for partition, run in self._runs(messages):
+            end = self._ends[partition]
+            if partition not in self._open or not run:
+                continue
+            if run[-1].offset() >= end:
+                run = run[: bisect.bisect_left(run, end, key=client.Message.offset)]
+                self._reached(consumer, partition, end)
+            else:
+                self._reached(consumer, partition, run[-1].offset() + 1)
+            kept += run
+        for event in events:  # after the records, which a partition's end would close out
+            self._heed(consumer, event)
+        return kept
+
+    def _runs(self, messages: list[Any]) -> Iterator[tuple[Partition, list[Any]]]:
+        if len(self._ends) == 1:
+            yield next(iter(self._ends)), messages
+            return
+        topics = {each.topic for each in self._ends}
+        if len(topics) == 1:
+            topic = next(iter(topics))
+            for number, run in itertools.groupby(messages, client.Message.partition):
+                yield Partition(topic, number), list(run)
+            return
+        for partition, run in itertools.groupby(messages, _partition):
+            yield partition, list(run)
+
+    def _reached(self, consumer: Any, partition: Partition, position: int) -> None:
+        self._positions[partition] = position
+        self._ended_early.pop(partition, None)
+        if position >= self._ends[partition]:
+            self._open.discard(partition)
+            if self._open:  # spare the broker what lies beyond our end
+                self._paused.append(client.TopicPartition(*partition))
+                consumer.pause(self._paused[-1:])
+
+    # --- what comes instead of records ----------------------------------------------------
+
+    def _heed(self, consumer: Any, event: Any) -> None:
+        error, codes = event.error(), client.KafkaError
+        if event.topic() is None:
+            return self._remember(error)
+        partition = Partition(event.topic(), event.partition())
+        if partition not in self._open:
+            return None
+        if error.code() == codes._PARTITION_EOF:
+            if event.offset() >= self._ends[partition]:
+                return self._reached(consumer, partition, self._ends[partition])
+            self._ended_early.setdefault(partition, time.monotonic())
+            return None
+        if error.code() == codes._AUTO_OFFSET_RESET:
+            return self._skip_to_existing(consumer, partition)
+        if error.code() in (
+            codes.UNKNOWN_TOPIC_OR_PART,
+            codes._UNKNOWN_TOPIC,
+            codes._UNKNOWN_PARTITION,
+        ):
+            self._lose(partition, self._ends[partition], "the partition was deleted")
+            return self._reached(consumer, partition, self._ends[partition])
+        return self._remember(error)
+
+    def _remember(self, error: Any) -> None:
+        codes = client.KafkaError
+        if error.code() == codes.GROUP_AUTHORIZATION_FAILED:
+            return  # the library looks for a coordinator that reading never needs
+        if error.fatal() or error.code() in (
+            codes.TOPIC_AUTHORIZATION_FAILED,
+            codes._AUTHENTICATION,
+            codes._SSL,
+        ):
+            raise client.explain(error, self._kafka.properties)
+        self._trouble = error
+
+    def _skip_to_existing(self, consumer: Any, partition: Partition) -> None:
+        """Our position is not in the log any more: say so, and go on where the log begins."""
+        place = client.TopicPartition(*partition)
+        try:
+            first, end = consumer.get_watermark_offsets(place, timeout=self._patience)
+        except client.KafkaException as error:
+            raise client.explain(error, self._kafka.properties) from error
+        position = self._positions[partition]
+        stop = self._ends[partition]
+        if position < first:
+            resume = min(first, stop)
+            self._lose(partition, resume, f"the log begins at offset {first}")
+        else:
+            resume = stop
+            self._lose(partition, resume, f"the log ends at offset {end}")
+        self._reached(consumer, partition, resume)
+        if resume < stop:
+            consumer.seek(client.TopicPartition(*partition, resume))
+
+    def _give_up_truncated(self, consumer: Any) -> None:
+        """A log that stays shorter than planned has lost its tail, for a moment or for good."""
+        now = time.monotonic()
+        for partition, since in list(self._ended_early.items()):
+            if now - since > _TRUNCATED:
+                stop = self._ends[partition]
+                self._lose(partition, stop, "the log ends there now")
+                self._reached(consumer, partition, stop)
+
+    def _lose(self, partition: Partition, resume: int, why: str) -> None:
+        position = self._positions[partition]
+        told = f"{partition}: offsets {position} to {resume - 1} are gone, {why}"
+        if self._kafka.fail_on_data_loss:
+            raise DataLossError(
+                f"{told}. Set 'scan.fail-on-data-loss' to 'false' to go on without them."
+            )
+        self.lost += resume - position
+        log.warning("%s; going on without them", told)
+
+    def _stuck(self) -> ConnectionFailed:
+        if self._trouble is not None:
+            return client.explain(self._trouble, self._kafka.properties)
+        partition = min(self._open)
+        return ConnectionFailed(
+            f"{partition}: {self._kafka.servers} sent nothing from offset "
+            f"{self._positions[partition]} on for {self._patience:g} s; check that every broker of "
+            "the cluster can be reached from the executors."
+        )
+
+
+_partition: Callable[[Any], Partition] = lambda m: Partition(m.topic(), m.partition())  # noqa: E731
+
+
+def record_size(kafka: Kafka, partition: Partition, start: int, end: int) -> float:
+    """The average size of the next records, by looking at some of them."""
+    sample = Range(*partition, start, min(end, start + 100))
+    for chunk in Fetcher(kafka, [sample]).chunks():
+        return sum(len(m) + len(m.key() or b"") for m in chunk) / len(chunk)
+    return 1.0

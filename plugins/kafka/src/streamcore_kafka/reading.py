@@ -1,0 +1,90 @@
+"""From the messages of a task's ranges to rows of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from streamcore import Table
+from streamcore.failures import BadRecord, FailureHandler, FailurePolicy
+from streamcore.reports import Report, send
+from streamcore.rows import Assembled, Assembler, key_value
+from streamcore.spark.task import Task
+from streamcore.spark.types import arrow_output
+
+from . import client
+from .fetching import Fetcher
+from .metadata import metadata_arrays
+from .progress import Range
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .connector import Kafka
+
+
+def read_rows(
+    kafka: Kafka, table: Table, ranges: Sequence[Range], *, upsert: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some ranges; runs in a task."""
+    layout = key_value(table, kafka.key_fields, kafka.key_prefix, kafka.value_fields)
+    assembler = Assembler(
+        table,
+        layout,
+        kafka.key_format,
+        kafka.format,
+        arrow_output(table.output),
+        upsert=upsert,
+    )
+    fetcher, policy = Fetcher(kafka, ranges), _policy(kafka)
+    needs_keys = kafka.key_format is not None
+    records = rows = ignored = 0
+    for chunk in fetcher.chunks():
+        keys = list(map(client.Message.key, chunk)) if needs_keys else [None] * len(chunk)
+        values = list(map(client.Message.value, chunk))
+        metadata = metadata_arrays(assembler.metadata_keys, chunk)
+        found = assembler.assemble(keys, values, metadata)
+        policy.apply(_bad_records(found, chunk))
+        records, rows = records + len(chunk), rows + found.batch.num_rows
+        ignored += found.ignored
+        del chunk, keys, values, metadata  # not kept while Spark takes the rows
+        yield found.batch
+    _report(
+        table,
+        {
+            "records": records,
+            "rows": rows,
+            "ignored": ignored,
+            "skipped": policy.skipped,
+            "dead-lettered": policy.dead_lettered,
+            "lost": fetcher.lost,
+        },
+    )
+
+
+def _policy(kafka: Kafka) -> FailurePolicy:
+    send_away = None
+    if kafka.failure_handler is FailureHandler.DEAD_LETTER:
+        from .deadletters import dead_letter_sender
+
+        send_away = dead_letter_sender(kafka)
+    return FailurePolicy(kafka.failure_handler, send_away)
+
+
+def _bad_records(found: Assembled, chunk: Sequence[Any]) -> list[BadRecord]:
+    bad = []
+    for index, reason in found.rejected:
+        message = chunk[index]
+        topic, number, offset = message.topic(), message.partition(), message.offset()
+        place = (("topic", topic), ("partition", str(number)), ("offset", str(offset)))
+        position = f"topic '{topic}' partition {number} offset {offset}"
+        bad.append(BadRecord(position, reason, message.key(), message.value(), place))
+    return bad
+
+
+def _report(table: Table, counts: dict[str, float]) -> None:
+    if table.reports:
+        task = Task.current()
+        batch = -1 if task.batch is None else task.batch
+        report = Report(table.name, "source", task.query, batch, task.partition, counts)
+        send(table.reports, report)
