@@ -4,9 +4,9 @@ from streamcore_lines import Lines
 
 class TestLines(FormatContract):
     plugin = Lines()
-    types = ["STRING NOT NULL"]
+    types = ("STRING NOT NULL",)
     columns = {"host": "STRING NOT NULL", "path": "STRING NOT NULL"}
-    junk = [b"\xff\xfe", b"a|b|c"]
+    junk = (b"\xff\xfe", b"a|b|c")
 
     def storable(self, sql_type, value):
         return "|" not in value
