@@ -101,7 +101,7 @@ class Catalog:
         """The names of a database, sorted."""
         place = (self.current[0], database or self.current[1])
         paths = [path for path in self._paths() if path[:2] == place]
-        return sorted(path.name for path in paths if isinstance(self.get(path), kind))
+        return sorted(path.name for path in paths if isinstance(self._readable(path), kind))
 
     def functions(self) -> Iterator[tuple[Path, CreateFunction]]:
         """Every function of every database."""
@@ -109,6 +109,14 @@ class Catalog:
             found = self.get(path)
             if isinstance(found, CreateFunction):
                 yield path, found
+
+    def _readable(self, path: Path) -> Entry | None:
+        """An entry for a list: one that cannot be read is listed, and told of when it is used."""
+        try:
+            return self.get(path)
+        except SqlError:
+            name = Name((path.name,))
+            return CreateFunction(name, "") if path.is_function else CreateTable(name)
 
     def _paths(self) -> set[Path]:
         return {*self._kept.paths(), *self._temporary.paths()}

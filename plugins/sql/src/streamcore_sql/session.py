@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import listings
 from .catalog import Catalog
+from .catalog_files import DirectoryStore
 from .definitions import Definitions
 from .errors import SqlError
 from .jobs import Job
@@ -37,6 +39,7 @@ from .variables import fill
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from .planner.inserts import InsertPlan
     from .planner.queries import QueryPlanner
 
 Outcome = Done | Listing | Text | Rows | Job
@@ -45,10 +48,9 @@ Outcome = Done | Listing | Text | Rows | Job
 class Session:
     """Runs Flink SQL on Spark; tables, settings and jobs live as long as it does.
 
-    >>> session = Session()
-    >>> session.execute("CREATE TABLE t (id BIGINT) WITH ('connector' = 'datagen')")
-    >>> job = session.execute("INSERT INTO sink SELECT id FROM t")
-    >>> job.wait(10), job.stop()
+    `name` is the job's: with it, checkpoints are kept and a second run goes on where the first
+    stopped. `catalog` is a folder that keeps tables. `variables` fill in `${NAME}`, before the
+    environment; `secrets` fill in `${secret_values.NAME}` and are never shown.
     """
 
     def __init__(
@@ -56,19 +58,22 @@ class Session:
         spark: SparkSession | None = None,
         *,
         name: str = "",
+        catalog: str | Path | None = None,
         variables: Mapping[str, str] | None = None,
         secrets: Mapping[str, str] | None = None,
         checkpoint: str | None = None,
         once: bool = False,
     ) -> None:
         self._spark = spark
-        self.catalog = Catalog()
-        self.settings = Settings(name=name, checkpoint=checkpoint, once=once)
-        self.jobs: list[Job] = []
-        self._targets: Counter[str] = Counter()
         self._variables = {**os.environ, **(variables or {})}
         self._secrets = dict(secrets or {})
+        self.settings = Settings(name=name, checkpoint=checkpoint, once=once)
+        store = DirectoryStore(Path(catalog), self.parse) if catalog else None
+        self.catalog = Catalog(store)
+        self.jobs: list[Job] = []
         self._definitions = Definitions(self.catalog)
+        self._targets: Counter[str] = Counter()
+        self._registered: dict[str, CreateFunction] = {}
 
     # --- entry -------------------------------------------------------------------------
 
@@ -84,20 +89,25 @@ class Session:
 
     def parse(self, text: str, name: str = "") -> list[Statement]:
         """Fill in variables and parse."""
-        source = fill(text, self._variables, self._secrets, name) if "${" in text else None
-        return parse(source or Source(text, name))
+        if "${" in text:
+            return parse(fill(text, self._variables, self._secrets, name))
+        return parse(Source(text, name))
 
     def run_statement(self, statement: Statement) -> Outcome:
-        handler = self._handlers.get(type(statement))
-        if handler is None:
-            raise SqlError(f"{type(statement).__name__} cannot be run yet", statement.place)
-        return handler(self, statement)
+        """Run one parsed statement."""
+        return self._handlers[type(statement)](self, statement)
 
     def table(self, name: str) -> DataFrame:
         """A table or view as a DataFrame: a stream unless it is bounded."""
         (statement,) = parse(f"SELECT * FROM {name}")  # noqa: S608 - parsed, never pasted
         assert isinstance(statement, Select)
         return self.planner.plan(statement.query).frame
+
+    def plan(self, insert: Insert) -> InsertPlan:
+        """Plan an INSERT without starting it."""
+        from .planner.inserts import plan_insert
+
+        return plan_insert(insert, self.planner, self.catalog)
 
     def stop(self) -> None:
         """Stop every job of this session."""
@@ -112,16 +122,26 @@ class Session:
         if self._spark is None:
             from streamcore.spark.session import session
 
-            self._spark = session(
-                self.settings.job_name or "streamcore", config=self.settings.spark
-            )
+            name = self.settings.job_name or "streamcore"
+            self._spark = session(name, config=self.settings.spark)
         return self._spark
 
     @property
     def planner(self) -> QueryPlanner:
+        """Plans queries against this session's tables and functions."""
         from .planner.queries import QueryPlanner
+        from .user_functions import register
 
-        return QueryPlanner(self.spark, self.catalog)
+        for path, function in self.catalog.functions():
+            if self._registered.get(path.name) is not function:
+                register(function, self.spark)
+                self._registered[path.name] = function
+        return QueryPlanner(
+            self.spark,
+            self.catalog,
+            approximate_distinct=self.settings.get("table.exec.distinct") == "approx",
+            batch_only=self.settings.get("execution.runtime-mode") == "batch",
+        )
 
     # --- statements ------------------------------------------------------------------------
 
@@ -132,12 +152,16 @@ class Session:
         return Rows(plan)
 
     def _insert(self, statement: Insert) -> Outcome:
-        from .planner.inserts import plan_insert
         from .running import start
 
-        plan = plan_insert(statement, self.planner, self.catalog)
+        plan = self.plan(statement)
         job = start(plan, self.settings.launch(self._unique(statement.table.last)))
+        return self._started(job)
+
+    def _started(self, job: Job) -> Job:
         self.jobs.append(job)
+        if self.settings.waits:
+            job.wait()
         return job
 
     def _unique(self, target: str) -> str:
@@ -146,14 +170,41 @@ class Session:
         count = self._targets[target]
         return target if count == 1 else f"{target}-{count}"
 
+    def _create(self, statement: CreateTable | CreateView | CreateFunction) -> Outcome:
+        if isinstance(statement, CreateTable) and statement.query is not None:
+            return self._create_as(statement)
+        return Done(self._definitions.create(statement))
+
+    def _create_as(self, statement: CreateTable) -> Outcome:
+        """Create a table for a query's result and fill it; neither happens if either cannot."""
+        from .planner.table_as import table_as
+
+        assert statement.query is not None
+        if statement.if_not_exists and self.catalog.get(self.catalog.path(statement.name)):
+            return Done(f"table '{statement.name}' already exists")
+        plan = self.planner.plan(statement.query)
+        table = table_as(statement, plan.frame.schema)
+        previous = self.catalog.get(self.catalog.path(statement.name))
+        self._definitions.create(table)
+        try:
+            return self._insert(Insert(statement.name, statement.query, place=statement.place))
+        except BaseException:
+            self._definitions.drop(Drop("TABLE", statement.name))
+            if previous is not None:
+                self.catalog.put(self.catalog.path(statement.name), previous)
+            raise
+
+    def _drop(self, statement: Drop) -> Outcome:
+        return Done(self._definitions.drop(statement))
+
+    def _alter(self, statement: AlterTable) -> Outcome:
+        return Done(self._definitions.alter(statement))
+
     def _show(self, statement: Show) -> Outcome:
         return listings.show(statement, self.catalog, self.jobs)
 
     def _describe(self, statement: Describe) -> Outcome:
         return listings.describe(statement, self.catalog)
-
-    def _define(self, statement: Any) -> Outcome:
-        return Done(self._definitions.run(statement))
 
     def _use(self, statement: Use) -> Outcome:
         self.catalog.use(statement.name, catalog=statement.catalog)
@@ -176,13 +227,13 @@ class Session:
     _handlers: Mapping[type[Statement], Callable[[Session, Any], Outcome]] = {
         Select: _select,
         Insert: _insert,
+        CreateTable: _create,
+        CreateView: _create,
+        CreateFunction: _create,
+        AlterTable: _alter,
+        Drop: _drop,
         Show: _show,
         Describe: _describe,
-        CreateTable: _define,
-        CreateView: _define,
-        CreateFunction: _define,
-        AlterTable: _define,
-        Drop: _define,
         Use: _use,
         Set: _set,
         Reset: _reset,

@@ -50,10 +50,15 @@ class QueryPlanner:
     """Plans queries against a catalog."""
 
     def __init__(
-        self, spark: SparkSession, catalog: Catalog, *, approximate_distinct: bool = False
+        self,
+        spark: SparkSession,
+        catalog: Catalog,
+        *,
+        approximate_distinct: bool = False,
+        batch_only: bool = False,
     ) -> None:
         self._spark, self._catalog = spark, catalog
-        self._approximate = approximate_distinct
+        self._approximate, self._batch_only = approximate_distinct, batch_only
 
     def plan(self, query: SqlText) -> QueryPlan:
         """Find every table, decide between batch and stream, and let Spark check the rest."""
@@ -65,6 +70,7 @@ class QueryPlanner:
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
         if streaming:
+            self._check_runtime(bounds, query)
             rewritten = self._rewrite(query, prefix, streaming=True)
         scans = tuple(
             scan(
@@ -80,6 +86,13 @@ class QueryPlanner:
         if streaming:
             check_mode(result, mode, query)
         return QueryPlan(query, rewritten, result, scans, mode)
+
+    def _check_runtime(self, bounds: list[Bound], query: SqlText) -> None:
+        if self._batch_only:
+            endless = next(bound for bound in bounds if not bound.connector.bounded())
+            hint = "Bound it, such as with 'scan.bounded.mode', or RESET 'execution.runtime-mode'."
+            trouble = f"table '{endless.name}' never ends, and 'execution.runtime-mode' is 'batch'"
+            raise SqlError(trouble, query.place, hint)
 
     def _rewrite(self, query: SqlText, prefix: str, *, streaming: bool) -> Rewritten:
         return rewrite(
