@@ -14,6 +14,7 @@ from typing import Any
 from streamcore import DataLossError
 
 from .client import kinesis
+from .consumers import Consumer
 from .positions import END, Position, Shard, at_record, at_time, known_time
 from .retrying import Caller
 from .settings import SourceSettings
@@ -44,6 +45,10 @@ class Stream:
             verify=settings.endpoint.verify,
         )
         self._caller = Caller(client, settings.endpoint, settings.retries)
+        self.consumer: Consumer | None = None
+        """The consumer to subscribe with, when the job reads with a throughput of its own."""
+        if settings.fan_out is not None:
+            self.consumer = Consumer(self._caller, settings, settings.fan_out)
         self._skew = 0.0
         self._idle: dict[str, tuple[Position, str]] = {}
         self._shards: list[Shard] = []

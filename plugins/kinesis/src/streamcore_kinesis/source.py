@@ -28,6 +28,7 @@ from .probing import Stream
 from .retrying import Caller
 from .settings import Position as Start
 from .settings import SourceSettings
+from .subscribing import SubscribedSliceReader
 
 VERSION = 1
 
@@ -37,6 +38,8 @@ class SlicePartition(InputPartition):
     """The slices one task reads."""
 
     slices: list[Slice]
+    consumer: str = ""
+    """The ARN of the consumer to subscribe with; empty when polling."""
 
 
 class SliceSource:
@@ -83,7 +86,8 @@ class SliceSource:
             for name, end in stop.items()
             if start.get(name) != end
         ]
-        return [SlicePartition(group) for group in plan(slices, tasks)]
+        consumer = self._stream.consumer.arn if slices and self._stream.consumer else ""
+        return [SlicePartition(group, consumer) for group in plan(slices, tasks)]
 
     def _tasks(self) -> int:
         return self._settings.parallelism or os.cpu_count() or 2
@@ -102,7 +106,13 @@ class SliceSource:
             connector.failure_handler, dead_letter_sender(connector, caller, settings)
         )
         for each in part.slices:
-            for records in SliceReader(caller, settings, each).records():
+            if settings.fan_out is None:
+                reader = SliceReader(caller, settings, each)
+            else:
+                reader = SubscribedSliceReader(
+                    caller, settings, each, settings.fan_out, part.consumer
+                )
+            for records in reader.records():
                 yield from self._rows(each, records, assembler, policy)
 
     def _rows(
@@ -197,6 +207,8 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
         horizon = self._horizon() if self._until is None else self._until
         ends, busy = stream.ends(frontier, horizon)
         if not busy:
+            if self._until is not None and stream.consumer:  # the last call of this query
+                stream.consumer.remove()
             return start
         end: Offset = {
             "version": VERSION,
@@ -217,6 +229,10 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SlicePartition)
         return self._read(partition)
+
+    def stop(self) -> None:
+        if self._opened is not None and self._opened.consumer is not None:
+            self._opened.consumer.remove()
 
     def reportLatestOffset(self) -> Offset:
         return {"version": VERSION, "at": self._stream.now()}

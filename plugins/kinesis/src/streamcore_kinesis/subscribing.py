@@ -1,0 +1,95 @@
+"""Reads one slice of a shard with a throughput of its own, resubscribing as often as it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from .client import code_of, explain
+from .fetching import Record, SliceReader
+from .positions import Position, Slice
+from .retrying import Caller, is_passing, pause
+from .settings import FanOut, SourceSettings
+
+_QUIET = 3
+"""Events without records, at the tip of the shard, after which a moment has surely passed."""
+
+
+class SubscribedSliceReader(SliceReader):
+    """Yields the records of one slice, a list per event."""
+
+    def __init__(
+        self, caller: Caller, settings: SourceSettings, part: Slice, fan_out: FanOut, arn: str
+    ) -> None:
+        super().__init__(caller, settings, part)
+        self._fan_out, self._arn = fan_out, arn
+        self._from: dict[str, Any] = starting_position(part.start)
+
+    def records(self) -> Iterator[list[Record]]:
+        failures = quiet = 0
+        while True:
+            try:
+                for event in self._events():
+                    failures = 0
+                    found = event["Records"]
+                    inside = self._inside(found)
+                    if inside:
+                        self._check_first(inside[0])
+                        self._last = inside[-1]["SequenceNumber"]
+                        yield inside
+                    if len(inside) < len(found):
+                        return
+                    following = event.get("ContinuationSequenceNumber")
+                    if not following or event.get("ChildShards"):
+                        return
+                    self._from = {"Type": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": following}
+                    quiet = 0 if found or event.get("MillisBehindLatest") else quiet + 1
+                    if quiet >= _QUIET and "ts" in self._part.stop:
+                        return
+            except Exception as error:
+                code = code_of(error)
+                if code == "ResourceNotFoundException":
+                    self._lost("the shard no longer exists")
+                    return
+                failures += 1
+                in_use = code in ("ResourceInUseException", "LimitExceededException")
+                if failures >= self._fan_out.subscribe.attempts or not (
+                    in_use or is_passing(error) or _is_broken_stream(error)
+                ):
+                    what = f"subscribing to shard '{self._part.shard}'"
+                    endpoint = self._settings.endpoint
+                    raise explain(error, what, endpoint.region, endpoint.url) from error
+                # A subscription holds its shard for five seconds, whoever ended it.
+                time.sleep(max(1.0 if in_use else 0.0, pause(self._fan_out.subscribe, failures)))
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        answer = self._caller.client.subscribe_to_shard(
+            ConsumerARN=self._arn, ShardId=self._part.shard, StartingPosition=self._from
+        )
+        stream = answer["EventStream"]
+        try:
+            for event in stream:
+                yield event["SubscribeToShardEvent"]
+        finally:
+            stream.close()
+
+
+def starting_position(at: Position) -> dict[str, Any]:
+    """A position as SubscribeToShard wants it."""
+    if "seq" in at:
+        return {"Type": "AT_SEQUENCE_NUMBER", "SequenceNumber": at["seq"]}
+    if "ts" in at:
+        return {"Type": "AT_TIMESTAMP", "Timestamp": datetime.fromtimestamp(at["ts"] / 1000, UTC)}
+    return {"Type": "TRIM_HORIZON"}
+
+
+def _is_broken_stream(error: Exception) -> bool:
+    from botocore.exceptions import EventStreamError
+    from botocore.parsers import ResponseParserError
+    from urllib3.exceptions import HTTPError
+
+    if isinstance(error, EventStreamError):
+        return code_of(error) != "AccessDeniedException"
+    return isinstance(error, ResponseParserError | HTTPError | OSError | AttributeError)

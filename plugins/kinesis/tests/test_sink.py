@@ -1,0 +1,107 @@
+"""Every record is accepted once, in full requests, whatever the service refuses meanwhile."""
+
+import contextlib
+import json
+
+import pyarrow as pa
+import pytest
+from streamcore import Column, ConnectionFailed, RecordError, Table
+from streamcore.registry import installed
+
+TABLE = Table((Column("n", "BIGINT"), Column("key", "STRING")), "t")
+
+
+def write(options, rows, table=TABLE):
+    schema = pa.schema([("n", pa.int64()), ("key", pa.string())])
+    writer = installed().build("connector", "kinesis", options).writer(table)
+    return writer.write(iter([pa.RecordBatch.from_pylist(rows, schema)]))
+
+
+def read(kinesis, stream):
+    client = kinesis.client(direct=True)
+    found = []
+    for shard in client.list_shards(StreamName=stream)["Shards"]:
+        iterator = client.get_shard_iterator(
+            StreamName=stream, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
+        )["ShardIterator"]
+        while True:
+            answer = client.get_records(ShardIterator=iterator)
+            found += [(shard["ShardId"], r) for r in answer["Records"]]
+            iterator = answer["NextShardIterator"]
+            if not answer["Records"] or iterator is None:
+                break
+    return found
+
+
+@contextlib.contextmanager
+def failing(kinesis, **shares):
+    for name, share in shares.items():
+        setattr(kinesis.faults, name, share)
+    try:
+        yield
+    finally:
+        kinesis.faults.clear()
+
+
+def rows(count):
+    return [{"n": n, "key": f"k{n % 5}"} for n in range(count)]
+
+
+def test_all_rows_arrive_in_requests_of_the_chosen_size(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=2)
+    written = write(options(stream, **{"sink.batch.max-size": "20"}), rows(150))
+    found = read(kinesis, stream)
+    assert sorted(json.loads(r["Data"])["n"] for _, r in found) == list(range(150))
+    assert (written.records, written.requests) == (150, 8)
+
+
+def test_refused_records_are_sent_again_until_they_are_accepted(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=2)
+    with failing(kinesis, partial=0.3):
+        written = write(options(stream, **{"sink.batch.max-size": "50"}), rows(400))
+    found = [json.loads(r["Data"])["n"] for _, r in read(kinesis, stream)]
+    assert sorted(found) == list(range(400))
+    assert written.retried > 0
+
+
+def test_the_first_refusal_fails_the_task_if_that_is_wanted(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    with (
+        failing(kinesis, partial=1.0),
+        pytest.raises(ConnectionFailed, match="of 10 records were refused, the first with"),
+    ):
+        write(options(stream, **{"sink.fail-on-error": "true"}), rows(10))
+
+
+def test_partitioned_tables_spell_their_keys(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    table = Table(TABLE.columns, "t", partition_keys=("key", "n"))
+    write(options(stream), rows(3), table)
+    keys = [r["PartitionKey"] for _, r in read(kinesis, stream)]
+    assert sorted(keys) == ["k0|0", "k1|1", "k2|2"]
+
+
+@pytest.mark.parametrize("partitioner", ["random", "fixed"])
+def test_partitioners_choose_keys(kinesis, kinesis_stream, options, partitioner):
+    stream = kinesis_stream(shards=1)
+    write(options(stream, **{"sink.partitioner": partitioner}), rows(4))
+    keys = {r["PartitionKey"] for _, r in read(kinesis, stream)}
+    assert keys == {"0"} if partitioner == "fixed" else len(keys) == 4
+
+
+def test_a_missing_stream_is_one_clear_sentence(kinesis, options):
+    with pytest.raises(ConnectionFailed, match="writing to stream 'nowhere' failed at .*Check the"):
+        write(options("nowhere"), rows(1))
+
+
+def test_a_record_that_is_too_large_is_refused_before_it_is_sent(kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    with pytest.raises(RecordError, match="larger than the 1048576 bytes a stream takes"):
+        write(options(stream), [{"n": 1, "key": "x" * 1_048_600}])
+
+
+def test_an_empty_partition_key_is_refused(kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    table = Table(TABLE.columns, "t", partition_keys=("key",))
+    with pytest.raises(RecordError, match="a partition key has 1 to 256 characters"):
+        write(options(stream), [{"n": 1, "key": ""}], table)
