@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from .api import Plugin
-from .errors import OptionError
+from .errors import OptionError, Problem
 from .filling import build
 from .options import Declared, declared
 from .registry import Registry
@@ -29,20 +29,21 @@ def example_options(cls: type[Plugin], registry: Registry) -> dict[str, str]:
     options = _required(cls, registry, "")
     worries = _worries(cls, options, registry)
     for each in declared(cls):
-        if worries and each.spec.example and not each.is_map:
-            more = {**options, each.spec.key: each.spec.example}
+        named = any(problem.key == each.spec.key for problem in worries)
+        if worries and (each.spec.example or named) and not each.is_map:
+            more = {**options, each.spec.key: each.spec.example or _made_up(each, registry)}
             fewer = _worries(cls, more, registry)
-            if fewer < worries:
+            if len(fewer) < len(worries):
                 options, worries = more, fewer
     return options
 
 
-def _worries(cls: type[Plugin], options: Mapping[str, str], registry: Registry) -> int:
+def _worries(cls: type[Plugin], options: Mapping[str, str], registry: Registry) -> list[Problem]:
     try:
         build(cls, options, registry.find)
     except OptionError as error:
-        return len(error.problems)
-    return 0
+        return error.problems
+    return []
 
 
 def _required(cls: type[Plugin], registry: Registry, prefix: str) -> dict[str, str]:
