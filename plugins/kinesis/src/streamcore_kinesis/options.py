@@ -38,6 +38,17 @@ METADATA = {
 }
 
 
+_KNOWN_TO_OLD_PRODUCER = {
+    "collection-max-count",
+    "collection-max-size",
+    "fail-on-error",
+    "kinesis-endpoint",
+    "kinesis-port",
+    "record-max-buffered-time",
+    "verify-certificate",
+}
+
+
 class HttpVersion(Enum):
     """The protocol a sink would speak; boto3 always speaks HTTP/1.1."""
 
@@ -172,7 +183,7 @@ class StreamTable(Connector):
                 "required when 'scan.deser.failure-handler' is 'dead-letter'",
             )
         for key in self.producer:
-            if key not in ("kinesis-endpoint", "kinesis-port", "verify-certificate"):
+            if key not in _KNOWN_TO_OLD_PRODUCER:
                 warnings.warn(
                     f"'sink.producer.{key}' is not known to this sink and has no effect",
                     OptionWarning,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from streamcore import Problem, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LONGEST = 256
 _SPELLABLE = (
@@ -65,6 +68,8 @@ def _joined(values: Sequence[str], delimiter: str) -> str:
 
 
 def _texts(column: pa.Array) -> list[str]:
+    import pyarrow as pa
+
     if pa.types.is_floating(column.type):
         narrow = pa.types.is_float32(column.type)
         return ["null" if v is None else java_float(v, narrow) for v in column.to_pylist()]
@@ -93,6 +98,8 @@ def java_float(value: float, narrow: bool = False) -> str:
 
 def _shortest(value: float, narrow: bool) -> tuple[str, int]:
     """The fewest digits that give the value back, and its decimal exponent."""
+    import pyarrow as pa
+
     text = pa.scalar(value, pa.float32()).cast(pa.string()).as_py() if narrow else repr(value)
     _, digits, exponent = Decimal(text).normalize().as_tuple()
     assert isinstance(exponent, int)

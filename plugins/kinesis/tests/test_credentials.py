@@ -1,0 +1,155 @@
+"""Credentials come from where the table says, on the worker, and are renewed in time."""
+
+import os
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from streamcore import ConnectionFailed, CredentialProvider, Credentials, PluginError, Secret
+from streamcore.registry import installed
+from streamcore.testing import CredentialsContract
+from streamcore.testing.services import Sts
+from streamcore_kinesis.client import kinesis
+from streamcore_kinesis.credentials import KEY_ID, Auto, Basic, EnvVar, keys
+
+NEW = {
+    "stream.arn": "arn:aws:kinesis:us-east-1:123456789012:stream/orders",
+    "aws.region": "us-east-1",
+    "format": "json",
+}
+SCOPE = {"region": "us-east-1"}
+
+
+def provider(**given):
+    options = {f"aws.credentials.{key}": value for key, value in given.items()}
+    return installed().build("connector", "kinesis", NEW | options).provider
+
+
+@pytest.fixture(scope="module")
+def sts():
+    with Sts() as service:
+        yield service
+
+
+@pytest.fixture
+def clean(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    return monkeypatch
+
+
+class TestBasic(CredentialsContract):
+    plugin = Basic(key_id=Secret("AKIA1234"), secret=Secret("hush-hush"))
+
+
+def test_nothing_set_means_the_default_chain(clean):
+    assert isinstance(provider(), Auto)
+    with pytest.raises(PluginError, match="the AWS default chain found no credentials"):
+        provider().fetch(SCOPE)
+
+
+def test_basic_keys_alone_are_enough():
+    given = {"basic.accesskeyid": "id", "basic.secretkey": "secret"}
+    found = provider(**given).fetch(SCOPE)
+    assert found.values[KEY_ID].reveal() == "id"
+
+
+def test_environment_variables_are_read_where_the_task_runs(clean):
+    chosen = provider(provider="ENV_VAR")
+    assert isinstance(chosen, EnvVar)
+    with pytest.raises(PluginError, match="AWS_SECRET_ACCESS_KEY are not both set"):
+        chosen.fetch(SCOPE)
+    clean.setenv("AWS_ACCESS_KEY_ID", "id")
+    clean.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    assert chosen.fetch(SCOPE).values[KEY_ID].reveal() == "id"
+
+
+def test_system_properties_are_read_from_the_variables_that_set_them(clean):
+    chosen = provider(provider="SYS_PROP")
+    with pytest.raises(PluginError, match="sets -Daws.accessKeyId"):
+        chosen.fetch(SCOPE)
+    clean.setenv("JAVA_TOOL_OPTIONS", "-Xmx1g -Daws.accessKeyId=id -Daws.secretAccessKey=secret")
+    assert chosen.fetch(SCOPE).values[KEY_ID].reveal() == "id"
+
+
+def test_profiles_come_from_the_file_named(tmp_path, clean):
+    file = tmp_path / "credentials"
+    file.write_text("[team]\naws_access_key_id = id\naws_secret_access_key = secret\n")
+    given = {"provider": "PROFILE", "profile.path": str(file), "profile.name": "team"}
+    assert provider(**given).fetch(SCOPE).values[KEY_ID].reveal() == "id"
+    with pytest.raises(PluginError, match="aws.credentials.profile.name"):
+        provider(**given | {"profile.name": "other"}).fetch(SCOPE)
+
+
+def test_roles_are_assumed_through_sts_with_another_provider(sts):
+    given = {
+        "provider": "ASSUME_ROLE",
+        "role.arn": "arn:aws:iam::123456789012:role/reader",
+        "role.sessionName": "session",
+        "role.externalId": "outside",
+        "role.stsEndpoint": sts.endpoint_url,
+        "role.provider": "ASSUME_ROLE",
+        "role.provider.role.arn": "arn:aws:iam::123456789012:role/base",
+        "role.provider.role.sessionName": "inner",
+        "role.provider.role.provider": "BASIC",
+        "role.provider.role.provider.basic.accesskeyid": "id",
+        "role.provider.role.provider.basic.secretkey": "secret",
+    }
+    found = provider(**given).fetch(SCOPE)
+    assert found.expires is not None
+    assert found.expires > datetime.now(UTC)
+    assert found.values[KEY_ID].reveal().startswith("ASIA")
+
+
+def test_a_token_in_a_file_assumes_a_role(sts, tmp_path, clean):
+    file = tmp_path / "token"
+    file.write_text("header.payload.signature")
+    given = {
+        "provider": "WEB_IDENTITY_TOKEN",
+        "webIdentityToken.file": str(file),
+        "role.arn": "arn:aws:iam::123456789012:role/reader",
+        "role.sessionName": "session",
+        "role.stsEndpoint": sts.endpoint_url,
+    }
+    assert provider(**given).fetch(SCOPE).expires is not None
+    with pytest.raises(PluginError, match="cannot be read: No such file"):
+        provider(**given | {"webIdentityToken.file": str(tmp_path / "gone")}).fetch(SCOPE)
+    with pytest.raises(PluginError, match="which needs"):
+        provider(provider="WEB_IDENTITY_TOKEN").fetch(SCOPE)
+
+
+def test_an_sts_that_does_not_answer_is_one_sentence():
+    given = {
+        "provider": "ASSUME_ROLE",
+        "role.arn": "arn:aws:iam::123456789012:role/reader",
+        "role.sessionName": "session",
+        "role.stsEndpoint": "http://127.0.0.1:1",
+        "role.provider": "BASIC",
+        "role.provider.basic.accesskeyid": "id",
+        "role.provider.basic.secretkey": "secret",
+    }
+    with pytest.raises(ConnectionFailed, match="role 'arn:.*' could not be assumed"):
+        provider(**given).fetch(SCOPE)
+
+
+class Short(CredentialProvider):
+    """Gives keys that hold for a few seconds only."""
+
+    identifier = "short"
+
+    def fetch(self, scope):
+        fetched.append(scope["region"])
+        return Credentials(keys("id", "secret"), datetime.now(UTC) + timedelta(seconds=30))
+
+
+fetched: list[str] = []
+
+
+def test_credentials_are_renewed_before_they_expire():
+    client = kinesis(Short(), "us-east-1", "http://127.0.0.1:1")
+    before = len(fetched)
+    client._request_signer._credentials.get_frozen_credentials()
+    assert len(fetched) > before

@@ -1,0 +1,225 @@
+"""Every wrong option of a Kinesis table is named when the table is planned."""
+
+import pytest
+from streamcore import Column, OptionError, OptionWarning, Table
+from streamcore.checks import check_table
+from streamcore.registry import installed
+
+NEW = {
+    "stream.arn": "arn:aws:kinesis:us-east-1:123456789012:stream/orders",
+    "aws.region": "us-east-1",
+    "format": "json",
+}
+OLD = {"stream": "orders", "aws.region": "us-east-1", "format": "json"}
+TABLE = Table((Column("id", "BIGINT"), Column("at", "TIMESTAMP(3)")), "t")
+
+
+def build(connector, given):
+    return installed().build("connector", connector, given)
+
+
+def problems(connector, given):
+    with pytest.raises(OptionError) as caught:
+        build(connector, given)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_defaults_are_the_documented_ones():
+    settings = build("kinesis", NEW).source_settings()
+    assert settings.position.value == "LATEST"
+    assert settings.stream == {"StreamARN": NEW["stream.arn"]}
+    assert (settings.limit, settings.fan_out, settings.fail_on_data_loss) == (10000, None, True)
+    old = build("kinesis-legacy", OLD).source_settings()
+    assert old.stream == {"StreamName": "orders"}
+    assert old.unpack
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        (
+            {"stream.arn": "orders"},
+            "stream.arn: 'orders' does not have the form "
+            "arn:aws:kinesis:REGION:ACCOUNT:stream/NAME",
+        ),
+        (
+            {"aws.region": "mars-1"},
+            "aws.region: 'mars-1' is not an AWS region such as 'us-east-1', 'eu-central-1' or "
+            "'us-gov-west-1'",
+        ),
+        (
+            {"aws.region": "eu-west-1"},
+            "aws.region: 'eu-west-1' is not the region of 'stream.arn', 'us-east-1'",
+        ),
+        (
+            {"aws.trust.all.certificates": "maybe"},
+            "aws.trust.all.certificates: 'maybe' is not true or false",
+        ),
+        (
+            {"aws.endpoint": "localhost:4567"},
+            "aws.endpoint: 'localhost:4567' is not a URL such as "
+            "'https://kinesis.us-east-1.amazonaws.com'",
+        ),
+        (
+            {"source.init.position": "AT_TIMESTAMP"},
+            "source.init.timestamp: required when the initial position is 'AT_TIMESTAMP'",
+        ),
+        (
+            {"source.init.position": "AT_TIMESTAMP", "source.init.timestamp": "soon"},
+            "source.init.timestamp: 'soon' neither has the format yyyy-MM-dd'T'HH:mm:ss.SSSXXX nor "
+            "is a number of seconds since 1970, such as '2016-04-04T19:58:46.480-00:00' or "
+            "'1459799926.480'",
+        ),
+        (
+            {"source.reader.type": "EFO"},
+            "source.efo.consumer.name: required when 'source.reader.type' is 'EFO'",
+        ),
+        (
+            {"source.efo.consumer.name": "not ok"},
+            "source.efo.consumer.name: 'not ok' is not 1 to 128 of letters, digits, '_', '.' "
+            "and '-'",
+        ),
+        (
+            {"sink.batch.max-size": "0"},
+            "sink.batch.max-size: '0' must be between 1 and 500",
+        ),
+        (
+            {"sink.requests.max-buffered": "500"},
+            "sink.requests.max-buffered: '500' must be greater than 'sink.batch.max-size', "
+            "which is 500",
+        ),
+        (
+            {"sink.flush-buffer.size": "1000"},
+            "sink.flush-buffer.size: '1000' must be at least 1.04858e+06",
+        ),
+        (
+            {"scan.deser.failure-handler": "dead-letter"},
+            "scan.deser.failure-stream: required when 'scan.deser.failure-handler' is "
+            "'dead-letter'",
+        ),
+    ],
+)
+def test_wrong_options_of_kinesis(extra, expected):
+    assert expected in problems("kinesis", NEW | extra)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"stream": "s", "format": "json"},
+            "aws.region: set it, or 'aws.endpoint', or both",
+        ),
+        (
+            OLD | {"scan.stream.initpos": "NOWHERE"},
+            "scan.stream.initpos: 'NOWHERE' is not one of LATEST, TRIM_HORIZON, AT_TIMESTAMP",
+        ),
+        (
+            OLD | {"scan.stream.recordpublisher": "EFO"},
+            "scan.stream.efo.consumername: required when 'scan.stream.efo.registration' is 'LAZY'",
+        ),
+        (
+            OLD | {"scan.stream.recordpublisher": "EFO", "scan.stream.efo.registration": "NONE"},
+            "scan.stream.efo.consumerarn.orders: required when 'scan.stream.efo.registration' is "
+            "'NONE'",
+        ),
+        (
+            OLD | {"scan.shard.getrecords.maxretries": "-1"},
+            "scan.shard.getrecords.maxretries: '-1' must be at least 0",
+        ),
+        (
+            OLD | {"scan.shard.getrecords.intervalmillis": "300000"},
+            "scan.shard.getrecords.intervalmillis: '300000' must be between 0 and 299999",
+        ),
+        (
+            OLD | {"scan.shard.getiterator.backoff.expconst": "x"},
+            "scan.shard.getiterator.backoff.expconst: 'x' is not a number",
+        ),
+        (
+            OLD | {"sink.http-client.protocol.version": "HTTP3"},
+            "sink.http-client.protocol.version: 'HTTP3' is not one of HTTP1_1, HTTP2",
+        ),
+    ],
+)
+def test_wrong_options_of_the_legacy_connector(given, expected):
+    assert expected in problems("kinesis-legacy", given)
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        (
+            {"aws.credentials.provider": "MAGIC"},
+            "aws.credentials.provider: no credentials called 'MAGIC'.",
+        ),
+        (
+            {"aws.credentials.provider": "BASIC"},
+            "aws.credentials.basic.accesskeyid: required but missing (Access key id)",
+        ),
+        (
+            {"aws.credentials.provider": "CUSTOM"},
+            "aws.credentials.custom.class: required but missing",
+        ),
+        (
+            {"aws.credentials.provider": "CUSTOM", "aws.credentials.custom.class": "no.Such"},
+            "aws.credentials.custom.class: 'no.Such' could not be loaded",
+        ),
+        (
+            {"aws.credentials.provider": "ASSUME_ROLE"},
+            "aws.credentials.role.arn: required but missing (ARN of the role to assume)",
+        ),
+    ],
+)
+def test_wrong_credentials(extra, expected):
+    assert any(found.startswith(expected) for found in problems("kinesis", NEW | extra))
+
+
+def test_unknown_options_are_named_with_the_nearest_one():
+    found = problems("kinesis", NEW | {"source.init.positon": "LATEST"})
+    assert "source.init.positon: unknown option; did you mean 'source.init.position'?" in found
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "new"),
+    [
+        ("sink.producer.record-max-buffered-time", "7000", "flush_after"),
+        ("sink.producer.collection-max-size", "70", "batch_size"),
+        ("sink.producer.collection-max-count", "70", "in_flight"),
+    ],
+)
+def test_keys_of_the_old_producer_still_work_with_a_warning(old, value, new):
+    with pytest.warns(OptionWarning, match=f"'{old}' is deprecated"):
+        assert getattr(build("kinesis", NEW | {old: value}), new) == int(value)
+
+
+def test_the_old_producers_endpoint_and_certificates_are_translated():
+    given = {
+        "sink.producer.kinesis-endpoint": "example.com",
+        "sink.producer.kinesis-port": "4567",
+        "sink.producer.verify-certificate": "FALSE",
+    }
+    service = build("kinesis", NEW | given).service("us-east-1")
+    assert (service.url, service.verify) == ("https://example.com:4567", False)
+
+
+def test_a_partitioner_and_partitioned_by_exclude_each_other():
+    table = Table(TABLE.columns, "t", partition_keys=("id",))
+    with pytest.raises(OptionError, match="cannot be set on a table that is PARTITIONED BY"):
+        check_table(build("kinesis", NEW | {"sink.partitioner": "fixed"}), table, writing=True)
+
+
+def test_an_unknown_metadata_key_lists_those_there_are():
+    table = Table((*TABLE.columns, Column("x", "STRING", metadata="offset", virtual=True)), "t")
+    with pytest.raises(OptionError, match="'kinesis' offers partition-key, row-kind, sequence-num"):
+        check_table(build("kinesis", NEW), table, writing=False)
+
+
+def test_secrets_never_show():
+    given = NEW | {
+        "aws.credentials.provider": "BASIC",
+        "aws.credentials.basic.accesskeyid": "AKIACANARY",
+        "aws.credentials.basic.secretkey": "canary-secret",
+    }
+    shown = repr(build("kinesis", given))
+    assert "AKIACANARY" not in shown
+    assert "canary-secret" not in shown
