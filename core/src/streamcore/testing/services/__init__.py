@@ -5,6 +5,7 @@ from .kinesis import KinesisEmulator
 from .process import ServiceError
 from .proxy import KafkaProxy, TcpProxy, Way
 from .registry import SchemaRegistry
+from .spark_cluster import SparkCluster
 from .sts import Sts
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "SchemaRegistry",
     "SecureKafkaBroker",
     "ServiceError",
+    "SparkCluster",
     "Sts",
     "TcpProxy",
     "Way",
