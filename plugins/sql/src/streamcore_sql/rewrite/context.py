@@ -166,6 +166,11 @@ def named(text: str, name: str) -> exp.Alias:
     return exp.Alias(this=raw(text), alias=exp.to_identifier(name))
 
 
+def output_name(projection: exp.Expr) -> str:
+    """What a projection is called in the result; nothing if nobody named it."""
+    return str(projection.alias or (projection.name if isinstance(projection, exp.Column) else ""))
+
+
 def selects(tree: exp.Expr) -> list[exp.Select]:
     """Every SELECT, inner ones first."""
     return list(reversed(list(tree.find_all(exp.Select, bfs=True))))

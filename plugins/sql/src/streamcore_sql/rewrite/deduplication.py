@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ..errors import SqlError
-from .context import Context, named, raw, select_from, selects, sources, spark_sql
+from .context import Context, named, output_name, raw, select_from, selects, sources, spark_sql
 from .result import DropDuplicates
 
 _ONE = "CAST(1 AS BIGINT)"
@@ -109,7 +109,7 @@ def _output_names(select: exp.Select) -> set[str] | None:
     """The names a SELECT gives its columns; None when a star hides them."""
     if any(p.is_star for p in select.expressions):
         return None
-    return {p.alias_or_name for p in select.expressions}
+    return {output_name(projection) for projection in select.expressions}
 
 
 def _aggregate(

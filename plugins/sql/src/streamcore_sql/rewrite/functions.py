@@ -64,7 +64,10 @@ def _text(node: exp.Anonymous, call: Call, context: Context, where: str) -> tupl
     if call.name == "AVG" and is_aggregate(node, context) and is_whole(site.nodes[0], context):
         return f"CAST(avg({args[0]}){where} AS BIGINT)", True
     if call.name in SPECIAL:
-        return SPECIAL[call.name](site), False
+        try:
+            return SPECIAL[call.name](site), False
+        except IndexError:
+            raise SqlError(f"{call.name} lacks an argument", call.place) from None
     template = TEMPLATES.get(f"{call.name}/{len(args)}", TEMPLATES.get(call.name))
     if template is None:
         return site.plain(), False
@@ -72,6 +75,8 @@ def _text(node: exp.Anonymous, call: Call, context: Context, where: str) -> tupl
 
 
 def _distinct(call: Call, values: list[str], context: Context, where: str) -> tuple[str, bool]:
+    if not values:
+        raise SqlError(f"{call.name}(DISTINCT) lacks an argument", call.place)
     if call.name in ("MIN", "MAX"):
         return f"{call.written}({values[0]})", False
     if not context.streaming:

@@ -46,12 +46,15 @@ def _temporal(
     select: exp.Select, join: exp.Join, time: exp.Expr, kind: str, context: Context
 ) -> None:
     place = context.place(join.this)
-    left = select.args["from_"].this
-    names = alias_of(left), alias_of(join.this)
+    origin = select.args.get("from_")
     view = join.this.meta.get("view")
-    if kind not in ("INNER", "LEFT") or view is None or select.args["joins"][0] is not join:
+    is_first = origin is not None and select.args["joins"][0] is join
+    if kind not in ("INNER", "LEFT") or view is None or not is_first:
         hint = "Put it first: FROM rows JOIN versions FOR SYSTEM_TIME AS OF rows.ts AS v ON ..."
         raise SqlError("a temporal join joins a stream with a table, INNER or LEFT", place, hint)
+    assert origin is not None
+    left = origin.this
+    names = alias_of(left), alias_of(join.this)
     if not isinstance(time, exp.Column):
         hint = "Name the row's own time: FOR SYSTEM_TIME AS OF o.ts."
         raise SqlError("a temporal join needs a time column", place, hint)
@@ -65,7 +68,7 @@ def _temporal(
         names[0], context.tables[view], names[1], keys, time.name, kind == "LEFT", place=place
     )
     rows = select_from(left, exp.Star())
-    select.args["from_"].set("this", exp.Subquery(this=rows))
+    origin.set("this", exp.Subquery(this=rows))
     join.pop()
     context.staged.append((rows, operation))
 

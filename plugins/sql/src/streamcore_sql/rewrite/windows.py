@@ -12,6 +12,7 @@ from .context import (
     alias_of,
     is_hidden_from_above,
     named,
+    output_name,
     raw,
     select_from,
     sources,
@@ -81,7 +82,7 @@ class Windows:
         data, descriptor = given["DATA"], given["TIMECOL"]
         if isinstance(data, exp.Subquery) and data.args.get("alias") is None:
             data.set("alias", exp.TableAlias(this=exp.to_identifier("__data")))
-        if not self.context.is_call(descriptor, "DESCRIPTOR"):
+        if not self.context.is_call(descriptor, "DESCRIPTOR") or not descriptor.expressions:
             hint = f"Write {call.name}(TABLE t, DESCRIPTOR(ts), ...)."
             raise SqlError(f"{call.name} needs a DESCRIPTOR(column)", call.place, hint)
         time = descriptor.expressions[0]
@@ -176,6 +177,8 @@ class Windows:
 
     def _group_window(self, node: exp.Expr, call: Call) -> Window:
         """The window of `GROUP BY TUMBLE(ts, INTERVAL ..)`, the older form."""
+        if len(node.expressions) != (3 if call.name == "HOP" else 2):
+            raise SqlError(f"{call.name} takes a time column and lengths", call.place)
         time, *rest = node.expressions
         lengths = [milliseconds(each, "window length", call.place) for each in rest]
         return Window(
@@ -199,8 +202,8 @@ class Windows:
     def _key_name(self, select: exp.Select | None, key: exp.Expr) -> str:
         """What a key is called in the result; else its column or function."""
         for projection in select.expressions if select else ():
-            if projection.unalias() == key and projection.alias_or_name:
-                return str(projection.alias_or_name)
+            if projection.unalias() == key and output_name(projection):
+                return output_name(projection)
         call = self.context.call_of(key)
         return call.name if call else key.name
 
@@ -234,7 +237,7 @@ class Windows:
 
     def _carries(self, select: exp.Select, column: str) -> bool:
         """Let a grouped SELECT hand its window on, if that is safe and somebody may use it."""
-        names = {p.alias_or_name for p in select.expressions}
+        names = {output_name(projection) for projection in select.expressions}
         if is_hidden_from_above(select) or not all(bound in names for bound in _BOUNDS):
             return False
         if column not in names:
@@ -359,13 +362,13 @@ def _wrap_window_time(select: exp.Select, column: str) -> None:
     outer: list[exp.Expr] = []
     inner: list[exp.Expr] = []
     for index, projection in enumerate(select.expressions):
-        name = projection.alias_or_name or f"EXPR${index}"
+        name = output_name(projection) or f"EXPR${index}"
         body = projection.this if isinstance(projection, exp.Alias) else projection
         if isinstance(body, exp.Column) and body.name == "window_time":
             outer.append(named(f"window_time({column})", name))
         else:
             outer.append(exp.column(exp.to_identifier(name)))
-            inner.append(projection if projection.alias_or_name else exp.alias_(projection, name))
+            inner.append(projection if output_name(projection) else exp.alias_(projection, name))
     clauses = dict(select.args)
     ctes = clauses.pop("with_", None)
     clauses["expressions"] = [*inner, exp.column(column)]
