@@ -9,12 +9,14 @@ from pyspark import TaskContext
 
 @dataclass(frozen=True)
 class Task:
-    """The running task; `query` and `batch` are empty outside of streaming queries."""
+    """The running task; `query`, `batch` and `run` are empty outside of streaming queries."""
 
     partition: int
     attempt: int
     query: str
     batch: int | None
+    run: str = ""
+    """Changes with every start of the query, whose id outlives restarts."""
 
     @classmethod
     def current(cls) -> Task:
@@ -23,6 +25,9 @@ class Task:
             return cls(0, 0, "", None)
         query = context.getLocalProperty("sql.streaming.queryId") or ""
         batch = context.getLocalProperty("streaming.sql.batchId")
-        return cls(
-            context.partitionId(), context.attemptNumber(), query, int(batch) if batch else None
-        )
+        run = ""
+        if query:
+            names = ("spark.app.id", "spark.jobGroup.id")  # a user may have set the second
+            run = "/".join(context.getLocalProperty(name) or "" for name in names)
+        number = int(batch) if batch else None
+        return cls(context.partitionId(), context.attemptNumber(), query, number, run)
