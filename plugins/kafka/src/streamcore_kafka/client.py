@@ -24,7 +24,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 from streamcore import ConnectionFailed, CredentialProvider, OptionError, Problem, Secret
 from streamcore.values import masked
 
@@ -195,33 +195,72 @@ def patiently(client: Any, properties: Settings, call: Callable[[float], T]) -> 
             return call(max(0.1, min(step, left)))
         except KafkaException as error:
             client.poll(0)
-            refused = any(report.name in REFUSALS for report in hearing(properties).recently())
+            refused = is_refused(properties)
             silent = error.args[0].name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN")
             if refused or not silent or left <= step:
                 raise explain(error, properties) from None
             step *= 2
 
 
+def is_refused(properties: Settings) -> bool:
+    """Whether a broker has lately refused us, which waiting does not change."""
+    return any(report.name in REFUSALS for report in hearing(properties).recently())
+
+
 _TOPICS: dict[tuple[str, str], tuple[float, tuple[int, ...]]] = {}
 
 
 def partitions_of(topic: str, properties: Settings) -> tuple[int, ...]:
-    """The topic's partition ids, sorted; remembered for a minute. Never creates the topic."""
+    """The topic's partition ids, sorted; remembered for a minute.
+
+    Creates no topic, unless 'properties.allow.auto.create.topics' says so.
+    """
     key = (text(properties.get("bootstrap.servers")), topic)
     known = _TOPICS.get(key)
     if known and known[0] > time.monotonic():
         return known[1]
     asking = consumer(properties)
     try:
-        found = patiently(asking, properties, lambda seconds: asking.list_topics(topic, seconds))
+        described = _described(asking, topic, properties)
     finally:
         asking.close()
-    described = found.topics[topic]
     if described.error is not None:
         raise explain(_about(topic, described.error), properties)
     ids = tuple(sorted(described.partitions))
     _TOPICS[key] = (time.monotonic() + _FORGET_TOPICS_AFTER, ids)
     return ids
+
+
+def _described(asking: Consumer, topic: str, properties: Settings) -> Any:
+    """The topic's metadata; waits for a topic that the properties allow the broker to create."""
+    created = text(properties.get("allow.auto.create.topics")).lower() == "true"
+    end = time.monotonic() + patience(properties)
+    while True:
+        found = patiently(asking, properties, lambda seconds: asking.list_topics(topic, seconds))
+        described = found.topics[topic]
+        if described.error is None or not created or time.monotonic() > end:
+            return described
+        time.sleep(0.1)
+
+
+def topic_names(properties: Settings) -> list[str]:
+    """Every topic there is, but for Kafka's own."""
+    asking = consumer(properties)
+    try:
+        found = patiently(asking, properties, lambda seconds: asking.list_topics(timeout=seconds))
+    finally:
+        asking.close()
+    return sorted(name for name in found.topics if not name.startswith("__"))
+
+
+@lru_cache(maxsize=256)
+def group_metadata(group: str) -> Any:
+    """What a transaction needs to know about a group without members; asks no broker."""
+    offline = Consumer({"group.id": group, "bootstrap.servers": "", "log_level": 0})
+    try:
+        return offline.consumer_group_metadata()
+    finally:
+        offline.close()
 
 
 def _about(topic: str, error: KafkaError) -> KafkaError:
@@ -285,6 +324,8 @@ def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:
 
 
 __all__ = [
+    "LOG",
+    "ConfigResource",
     "Consumer",
     "ConsumerGroupTopicPartitions",
     "IsolationLevel",
@@ -293,14 +334,17 @@ __all__ = [
     "Message",
     "OffsetSpec",
     "Producer",
+    "ResourceType",
     "TopicCollection",
     "TopicPartition",
     "admin",
     "check_properties",
     "consumer",
     "explain",
+    "group_metadata",
     "partitions_of",
     "patience",
     "patiently",
     "producer",
+    "topic_names",
 ]

@@ -253,7 +253,7 @@ _LOADS = "refused, because it makes the client load a library; remove it"
 _JAVA = "refused, because it names Java code, and there is no Java here; remove it"
 REFUSED: Mapping[str, str] = {
     "config.providers": _JAVA,
-    "offset.store.method": "refused, because offsets are kept by Spark and by the broker; remove it",
+    "offset.store.method": "refused, because Spark and the broker keep offsets; remove it",
     "offset.store.path": "refused, because it makes the client write local files; remove it",
     "plugin.library.paths": _LOADS,
     "sasl.client.callback.handler.class": _JAVA,

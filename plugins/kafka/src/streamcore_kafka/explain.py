@@ -1,4 +1,4 @@
-"""Turns what the Kafka client reports into one sentence: which broker, what is wrong, what to check."""
+"""One sentence for what a Kafka client reports: which broker, what is wrong, what to check."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from .keystores import Settings, text
 from .properties import secrets_of
 
 REFUSALS = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "_FATAL"})
-SILENCE = frozenset(
-    {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE", "_TIMED_OUT_QUEUE"}
-)
+SILENCE = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE", "_MSG_TIMED_OUT"})
 _BROKER = re.compile(r"^(?:\[thrd:[^]]*\]: )?(?:\w+://)?([^\s/]+:\d+)/")
 _NOISE = re.compile(
     r"^(?:\[thrd:[^]]*\]: )?(?:\w+://)?[^\s/]+:\d+/\w+: |^Failed to get metadata: "

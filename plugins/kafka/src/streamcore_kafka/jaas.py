@@ -1,4 +1,4 @@
-"""Java's login strings (`sasl.jaas.config`), read without Java and without running what they name."""
+"""Java's login strings (`sasl.jaas.config`), read without running the code they name."""
 
 from __future__ import annotations
 

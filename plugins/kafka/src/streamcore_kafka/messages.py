@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,6 +40,12 @@ class Messages:
     headers: Sequence[Headers | None] | None = None
 
 
+class RowEncoder(Protocol):
+    """Turns batches of rows into messages."""
+
+    def encode(self, rows: pa.RecordBatch) -> Messages: ...
+
+
 class MessageEncoder:
     """Encodes the rows of one task; `partition_ids` is asked for the partitions of a topic."""
 
@@ -55,6 +61,7 @@ class MessageEncoder:
         self._value = value.encoder(layout.value_schema)
         self._key = key.encoder(layout.key_schema) if key else None
         self._partitioner, self._task, self._ids = kafka.partitioner, task, partition_ids
+        self._seen: set[str] = set()
 
     def encode(self, rows: pa.RecordBatch) -> Messages:
         """Encode a batch; raises RecordError for a row that cannot be written."""
@@ -64,6 +71,7 @@ class MessageEncoder:
         if self._key is not None and split.key is not None:
             keys = self._key.encode(split.key)
         topic = self._router.topics(split.metadata.get("topic"))
+        self._check_existence(topic)
         messages = Messages(values, keys, topic)
         messages.partitions = self._partitions(rows, keys, topic)
         if "timestamp" in split.metadata:
@@ -73,6 +81,13 @@ class MessageEncoder:
         elif "header-list" in split.metadata:
             messages.headers = _from_list(split.metadata["header-list"])
         return messages
+
+    def _check_existence(self, topic: str | Sequence[str]) -> None:
+        """Ask for each topic once, since the client would look for a missing one for long."""
+        for name in {topic} if isinstance(topic, str) else set(topic):
+            if name not in self._seen:
+                self._ids(name)
+                self._seen.add(name)
 
     def _partitions(
         self,
@@ -119,7 +134,7 @@ class Router:
             self._pattern_text = kafka.topic_pattern
 
     def topics(self, named: pa.Array | None) -> str | Sequence[str]:
-        """The topic of every row, or the one for all; raises for a row that may not have its way."""
+        """The topic of every row, or the one for all; raises for a topic that is not allowed."""
         if self.fixed is not None:
             return self.fixed
         assert named is not None, "checked before the first row"

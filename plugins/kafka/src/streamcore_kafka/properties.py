@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import ipaddress
 import warnings
@@ -90,10 +91,8 @@ def secrets_of(properties: Settings) -> frozenset[str]:
     found = {value.reveal() for value in properties.values() if isinstance(value, Secret)}
     login = text(_by_lower_key(properties).get("sasl.jaas.config"))
     if login:
-        try:
+        with contextlib.suppress(JaasError):  # a check's business; the whole is hidden anyway
             found |= {value.reveal() for value in _hidden(parse_jaas(login).settings())}
-        except JaasError:
-            pass  # reported when the table is checked, and the whole string is hidden anyway
     return frozenset(found - {""})
 
 
@@ -166,7 +165,7 @@ def _login_problems(given: Settings, protocol: str, mechanism: str) -> Iterator[
         if mechanism and mechanism not in modules:
             yield Problem(
                 "properties.sasl.mechanism",
-                f"is '{mechanism}', but 'properties.sasl.jaas.config' is for {' or '.join(modules)}",
+                f"'{mechanism}' does not fit 'properties.sasl.jaas.config' ({', '.join(modules)})",
             )
     if "SASL" in protocol and not mechanism and len(modules) != 1:
         names = ", ".join(modules or MECHANISMS)

@@ -1,9 +1,10 @@
-"""Hands messages to a producer as fast as Python can, with bounded memory, and knows what failed."""
+"""Hands messages to a producer: quickly, in bounded memory, and knowing which ones failed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
@@ -17,7 +18,7 @@ BUFFERS: Mapping[str, str] = {
     "linger.ms": "50",
 }
 """Memory for messages on their way, and how long to fill a batch; the end of a task never waits."""
-_SHORT, _NO_CALLBACK = 0.05, None
+_SHORT = 0.05
 
 
 class Sender:
@@ -36,6 +37,23 @@ class Sender:
         self.rows = 0
         self.bytes = 0
         self.seconds = 0.0
+        self.repeated = False
+        """Whether the rows were there already, from an earlier attempt."""
+
+    @classmethod
+    @contextmanager
+    def borrowed(cls, properties: Settings, **overrides: object) -> Iterator[Sender]:
+        """A sender that the process keeps for its next task, unless this one fails."""
+        key = frozenset({**properties, **overrides}.items())
+        sender = _IDLE.pop(key, None) or cls(properties, **overrides)
+        sender.rows, sender.bytes, sender.seconds = 0, 0, 0.0
+        try:
+            yield sender
+            sender.flush()
+        except BaseException:
+            sender.discard()
+            raise
+        _IDLE[key] = sender
 
     def send(self, messages: Messages) -> None:
         """Queue a batch, waiting while the queue is full; raises for an earlier failure."""
@@ -90,7 +108,7 @@ class Sender:
             strict=False,
         )
         for topic, value, key, partition, timestamp, headers in rows:
-            message = (topic, value, key, partition, None, _NO_CALLBACK, timestamp, headers)
+            message = (topic, value, key, partition, None, None, timestamp, headers)
             try:
                 produce(*message)
             except BufferError:
@@ -126,8 +144,12 @@ class Sender:
         return type(reason)(f"topic '{topic}': {reason}")
 
 
+_IDLE: dict[frozenset[tuple[str, object]], Sender] = {}
+
+
 def _is_special(messages: Messages) -> bool:
-    return not (messages.partitions is messages.timestamps is messages.headers is None)
+    extras: tuple[object, ...] = (messages.partitions, messages.timestamps, messages.headers)
+    return any(extra is not None for extra in extras)
 
 
 _SAME = {

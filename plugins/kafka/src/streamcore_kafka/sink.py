@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,21 +15,26 @@ from pyspark.sql.datasource import (
 from streamcore import Table
 from streamcore.spark.task import Task
 
-from .messages import MessageEncoder, check_routing
+from .connector import Delivery
+from .messages import MessageEncoder, Messages, PartitionIds, RowEncoder, check_routing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from .connector import Kafka
+    from .sender import Sender
+    from .tickets import Ticket
 
 
 @dataclass
 class Written(WriterCommitMessage):
     """What one task has written; the driver sees it when the batch is committed."""
 
+    task: Task
     rows: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    repeated: bool = False
 
 
 class _Writing:
@@ -38,36 +43,74 @@ class _Writing:
     def __init__(self, kafka: Kafka, table: Table) -> None:
         check_routing(kafka, table)
         self._kafka, self._table = kafka, table
+        self._ticket: Ticket | None = None
+        if kafka.guarantee is Delivery.EXACTLY_ONCE:
+            from .tickets import Ticket
+
+            self._ticket = Ticket.issue(kafka)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Called by Spark in a task, with the rows of one partition."""
+        task = Task.current()
+        messages = self._encoded(iterator, task.partition)
+        sender = self._sent(messages) if self._ticket is None else self._in_transaction(messages)
+        if sender is None:
+            return Written(task)
+        return Written(task, sender.rows, sender.bytes, sender.seconds, sender.repeated)
+
+    def _encoded(self, iterator: Iterator[pa.RecordBatch], task: int) -> Iterator[Messages]:
         from .client import partitions_of
+
+        encoder = self._encoder(task, partial(partitions_of, properties=self._kafka.properties))
+        return (encoder.encode(batch) for batch in iterator if batch.num_rows)
+
+    def _encoder(self, task: int, ids: PartitionIds) -> RowEncoder:
+        """What turns rows into messages; a sink that differs only in this overrides it."""
+        return MessageEncoder(self._kafka, self._table, task, ids)
+
+    def _sent(self, messages: Iterator[Messages]) -> Sender:
         from .sender import Sender
 
-        kafka, task = self._kafka, Task.current()
-        ids = partial(partitions_of, properties=kafka.properties)
-        sender = Sender(kafka.properties)
-        encoder = MessageEncoder(kafka, self._table, task.partition, ids)
-        try:
-            for batch in iterator:
-                if batch.num_rows:
-                    sender.send(encoder.encode(batch))
-            sender.flush()
-        except BaseException:
-            sender.discard()
-            raise
-        return Written(sender.rows, sender.bytes, sender.seconds)
+        weak = {"acks": 1, "enable.idempotence": False}
+        settings = weak if self._kafka.guarantee is Delivery.NONE else {}
+        with Sender.borrowed(self._kafka.properties, **settings) as sender:
+            for batch in messages:
+                sender.send(batch)
+        return sender
+
+    def _in_transaction(self, messages: Iterator[Messages]) -> Sender | None:
+        from .transactions import Transaction
+
+        assert self._ticket is not None
+        return Transaction(self._kafka.properties, self._ticket, Task.current()).write(messages)
+
+    def _committed(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Keep the markers from expiring while a query has nothing to write."""
+        written = [each for each in messages if isinstance(each, Written)]
+        if self._ticket is not None and written and not any(each.rows for each in written):
+            from .markers import Markers
+
+            marker = self._ticket.marker(written[0].task)
+            if marker.query:
+                Markers(self._kafka.properties, self._ticket.prefix).put_empty(
+                    marker, self._ticket.place
+                )
 
 
 class KafkaWriter(_Writing, DataSourceArrowWriter):
     """Writes a DataFrame, also one handed to foreachBatch."""
 
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Called by Spark on the driver, when every task has written."""
+        self._committed(messages)
+
 
 class KafkaStreamWriter(_Writing, DataSourceStreamArrowWriter):
     """Writes the micro-batches of a streaming query."""
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Called by Spark on the driver, when every task of a batch has written."""
+        self._committed(messages)
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Called by Spark on the driver, when a batch has failed; its tasks cleaned up already."""
