@@ -15,7 +15,8 @@ from ..errors import SqlError
 from ..source import NOWHERE, Place
 from ..statements import ComputedColumn, CreateTable, CreateView
 from ..typename import TypeName
-from .prepass import Aside, Call, Prepared, Reference, prepare
+from .placeholders import Aside, Call, Prepared, Reference
+from .prepass import prepare
 from .result import Aggregation, DropDuplicates, Join, Note, TableRef, TemporalJoin, Window
 
 Lookup = Callable[[tuple[str, ...]], CreateTable | CreateView | None]

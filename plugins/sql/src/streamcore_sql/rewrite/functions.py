@@ -7,7 +7,7 @@ from sqlglot import exp
 from ..errors import SqlError
 from .context import Context, raw, spark_sql
 from .function_table import AGGREGATES, REFUSED, TEMPLATES
-from .prepass import Call
+from .placeholders import Call
 from .special_calls import SPECIAL, Site
 from .whole_numbers import divide, is_whole
 

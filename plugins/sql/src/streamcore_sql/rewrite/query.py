@@ -17,6 +17,7 @@ from .functions import render_calls
 from .joins import rewrite_joins
 from .result import Rewritten, Stage, TemporalJoin
 from .tables import load, needed_columns
+from .window_tables import expand_windows
 from .windows import Windows
 
 
@@ -37,7 +38,7 @@ def rewrite(
     context = Context(lookup, streaming, approximate_distinct, prefix)
     tree = exp.Subquery(this=load(query, context))
     windows = Windows(context)
-    windows.expand(tree)
+    expand_windows(tree, windows)
     rewrite_joins(tree, context)
     if streaming:
         keep_one_per_key(tree, context)

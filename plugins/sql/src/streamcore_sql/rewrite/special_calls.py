@@ -15,7 +15,7 @@ from ..source import Source
 from ..typename import parse_type
 from .context import Context
 from .durations import duration, milliseconds
-from .prepass import Call
+from .placeholders import Call
 from .spark_text import spark_literal, spark_type
 from .whole_numbers import is_whole
 

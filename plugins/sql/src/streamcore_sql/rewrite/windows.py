@@ -1,4 +1,4 @@
-"""Window functions over tables: TUMBLE, HOP, SESSION and CUMULATE, and what groups by them."""
+"""Grouping and joining by windows: by the window as a whole, so that Spark knows its end."""
 
 from __future__ import annotations
 
@@ -14,22 +14,15 @@ from .context import (
     named,
     output_name,
     raw,
-    select_from,
     sources,
     spark_sql,
 )
-from .durations import duration, milliseconds
+from .durations import milliseconds
 from .functions import is_aggregate
-from .prepass import Call
+from .placeholders import Call
 from .result import Aggregation, Window
 from .spark_text import spark_name
 
-_ARGUMENTS = {
-    "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
-    "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
-    "CUMULATE": ("DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"),
-    "SESSION": ("DATA", "TIMECOL", "GAP"),
-}
 _BOUNDS = ("window_start", "window_end")
 
 
@@ -42,73 +35,12 @@ class Windows:
     exposed: dict[int, str | None] = field(default_factory=dict)
     grouped: set[str] = field(default_factory=set)
 
-    # --- the function becomes a subquery ---------------------------------------------------
-
-    def expand(self, tree: exp.Expr) -> None:
-        """Replace each window function in FROM by a subquery with its columns."""
-        for table in list(tree.find_all(exp.Table, bfs=False)):
-            node = table.this
-            if isinstance(node, exp.Anonymous) and str(node.this).upper() == "TABLE":
-                node = node.expressions[0]
-            call = self.context.call_of(node)
-            if call and call.name in _ARGUMENTS:
-                table.replace(self._subquery(node, call, table.args.get("alias")))
-
-    def _subquery(self, node: exp.Anonymous, call: Call, alias: exp.Expr | None) -> exp.Subquery:
-        given = _arguments(node, call)
-        window, data = self._window(given, call, node)
+    def add(self, window: Window) -> str:
+        """Note a window and name the column that holds it."""
+        self.context.windows.append(window)
         column = f"__w{len(self.by_column) + 1}"
         self.by_column[column] = window
-        self.context.windows.append(window)
-        if window.kind == "CUMULATE":
-            inner = _cumulate(window, column, data)
-            ends = f"({column}.end - INTERVAL '0.001' SECOND)"
-        else:
-            inner = select_from(data, exp.Star(), named(_spark_window(window), column))
-            ends = f"window_time({column})"
-        outer = select_from(
-            inner,
-            exp.Star(),
-            named(f"{column}.start", "window_start"),
-            named(f"{column}.end", "window_end"),
-            named(ends, "window_time"),
-        )
-        self.exposed[id(outer)] = column
-        return exp.Subquery(this=outer, alias=alias)
-
-    def _window(
-        self, given: dict[str, exp.Expr], call: Call, node: exp.Anonymous
-    ) -> tuple[Window, exp.Expr]:
-        data, descriptor = given["DATA"], given["TIMECOL"]
-        if isinstance(data, exp.Subquery) and data.args.get("alias") is None:
-            data.set("alias", exp.TableAlias(this=exp.to_identifier("__data")))
-        if not self.context.is_call(descriptor, "DESCRIPTOR") or not descriptor.expressions:
-            hint = f"Write {call.name}(TABLE t, DESCRIPTOR(ts), ...)."
-            raise SqlError(f"{call.name} needs a DESCRIPTOR(column)", call.place, hint)
-        time = descriptor.expressions[0]
-        lengths = {
-            key: milliseconds(given[key], f"{key} of {call.name}", call.place)
-            for key in ("SIZE", "SLIDE", "STEP", "GAP", "OFFSET")
-            if key in given
-        }
-        slide = lengths.get("SLIDE", lengths.get("STEP"))
-        size = lengths.get("SIZE", lengths.get("GAP", 0))
-        if call.name == "CUMULATE" and (not slide or size % slide):
-            hint = "Choose a size that is a multiple of the step."
-            raise SqlError("CUMULATE: the step does not divide the size", call.place, hint)
-        window = Window(
-            call.name,  # type: ignore[arg-type] # a key of _ARGUMENTS
-            spark_sql(time),
-            size,
-            slide,
-            lengths.get("OFFSET", 0),
-            tuple(data.meta.get("partition_by", ())),
-            self.context.is_processing_time(time, node),
-            place=call.place,
-        )
-        return window, data
-
-    # --- grouping by the window --------------------------------------------------------------
+        return column
 
     def group(self, tree: exp.Expr) -> None:
         """Group by the window itself where window_start and window_end are grouped by."""
@@ -310,51 +242,6 @@ def _bound_pair(node: exp.Expr) -> tuple[str, str, str] | None:
     if left.name != right.name or left.name not in _BOUNDS or not (left.table and right.table):
         return None
     return left.name, left.table, right.table
-
-
-def _arguments(node: exp.Anonymous, call: Call) -> dict[str, exp.Expr]:
-    names = _ARGUMENTS[call.name]
-    given: dict[str, exp.Expr] = {}
-    for position, arg in enumerate(node.expressions):
-        if isinstance(arg, exp.Kwarg):
-            given[str(arg.this.name).upper()] = arg.expression
-        elif position < len(names):
-            given[names[position]] = arg
-    needed = [name for name in names if name != "OFFSET" and name not in given]
-    unknown = [name for name in given if name not in names]
-    if needed or unknown or len(node.expressions) > len(names):
-        form = ", ".join(names[:-1] if names[-1] == "OFFSET" else names)
-        raise SqlError(f"{call.name} takes {form}", call.place, _example(call.name))
-    return given
-
-
-def _example(name: str) -> str:
-    lengths = {"HOP": "INTERVAL '5' MINUTE, ", "CUMULATE": "INTERVAL '1' MINUTE, "}.get(name, "")
-    return f"Write {name}(TABLE t, DESCRIPTOR(ts), {lengths}INTERVAL '10' MINUTE)."
-
-
-def _spark_window(window: Window) -> str:
-    if window.kind == "SESSION":
-        return f"session_window({window.time}, '{duration(window.size)}')"
-    lengths = [window.size]
-    if window.slide or window.offset:
-        lengths.append(window.slide or window.size)
-    if window.offset:
-        lengths.append(window.offset)
-    texts = [f"'{duration(length)}'" for length in lengths]
-    return f"window({', '.join([window.time, *texts])})"
-
-
-def _cumulate(window: Window, column: str, data: exp.Expr) -> exp.Select:
-    """Each row belongs to every window of its start that ends after it."""
-    assert window.slide
-    whole = _spark_window(Window("TUMBLE", window.time, window.size, None, window.offset))
-    step = f"INTERVAL '{window.slide / 1000:g}' SECOND"
-    bounds = f"named_struct('start', {column}.start, 'end', {column}.start + i * {step})"
-    ends = f"transform(sequence(1, {window.size // window.slide}), i -> {bounds})"
-    exploded = f"explode(filter({ends}, w -> w.end > {window.time}))"
-    inner = select_from(data, exp.Star(), named(whole, column))
-    return select_from(inner, exp.Star(except_=[exp.column(column)]), named(exploded, column))
 
 
 def _wrap_window_time(select: exp.Select, column: str) -> None:
