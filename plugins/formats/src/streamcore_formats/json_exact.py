@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -13,13 +12,8 @@ import pyarrow as pa
 from streamcore.types import sql_text
 
 from . import numbers, texts
+from .json_tree import Real, Whole, compact, kind_of
 from .unreadable import Unreadable, a, shown
-
-DEEPEST = 500
-"""Levels of nesting a message may have: what the parsers' stacks surely bear."""
-
-NOTHING = object()
-"""What a message of no bytes, or of blanks only, stands for."""
 
 Read = Callable[[Any], Any]
 
@@ -32,97 +26,6 @@ class Rules(NamedTuple):
     iso: bool = False
     tree: bool = False
     """Whether numbers read as STRING are normalised, as Flink's tree parser does."""
-
-
-# --- text to tree -------------------------------------------------------------------------
-
-
-class Whole(str):
-    """A JSON number without fraction or exponent, as it was written."""
-
-    __slots__ = ()
-
-
-class Real(str):
-    """Any other JSON number, as it was written."""
-
-    __slots__ = ()
-
-
-def _refuse(word: str) -> None:
-    raise Unreadable(f"not JSON: '{word}' is not a value")
-
-
-_PARSER = json.JSONDecoder(strict=False, parse_int=Whole, parse_float=Real, parse_constant=_refuse)
-_BLANKS = re.compile(r"[ \t\n\r]*")
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
-_BOM = "\ufeff"
-
-
-def parse(message: bytes) -> Any:
-    """The first JSON value of a message; what follows it is not looked at.
-
-    Invalid UTF-8 is kept aside as surrogates, so it costs only the columns that hold it.
-    """
-    if message.count(b"[") + message.count(b"{") > DEEPEST:
-        _measure(message)
-    text = message.decode("utf-8", "surrogateescape").removeprefix(_BOM)
-    start = _BLANKS.match(text).end()  # type: ignore[union-attr]
-    if start == len(text):
-        return NOTHING
-    try:
-        return _PARSER.raw_decode(text, start)[0]
-    except json.JSONDecodeError as error:
-        before = len(text[: error.pos].encode("utf-8", "surrogateescape"))
-        byte = before + len(message) - len(text.encode("utf-8", "surrogateescape"))
-        trouble = error.msg[:1].lower() + error.msg[1:]
-        raise Unreadable(f"not JSON: {trouble} at byte {byte}") from error
-    except RecursionError as error:
-        raise Unreadable(_TOO_DEEP) from error
-
-
-_TOO_DEEP = f"nested deeper than {DEEPEST} levels"
-
-
-def is_deep(message: bytes) -> bool:
-    """Whether a message may be nested too deeply; cheap, and only ever wrong towards yes."""
-    return message.count(b"[") + message.count(b"{") > DEEPEST
-
-
-def _measure(message: bytes) -> None:
-    level = 0
-    for token in _TOKENS.finditer(message.decode("latin-1")):
-        mark = token[0][0]
-        if mark in "[{":
-            level += 1
-            if level > DEEPEST:
-                raise Unreadable(f"{_TOO_DEEP} at byte {token.start()}")
-        elif mark != '"':
-            level -= 1
-
-
-def compact(tree: Any) -> str:
-    """A tree as JSON without blanks, numbers as they were written."""
-    if isinstance(tree, Whole | Real):
-        return str(tree)
-    if isinstance(tree, dict):
-        pairs = []
-        for key, value in tree.items():
-            pairs.append(f"{_quoted(key)}:{compact(value)}")
-        return "{" + ",".join(pairs) + "}"
-    if isinstance(tree, list):
-        items = []
-        for value in tree:
-            items.append(compact(value))
-        return "[" + ",".join(items) + "]"
-    return _quoted(tree) if isinstance(tree, str) else json.dumps(tree)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-# --- tree to values -------------------------------------------------------------------------
 
 
 def row_reader(fields: Sequence[pa.Field], rules: Rules) -> Callable[[Any], list[Any]]:
@@ -337,15 +240,6 @@ def _no_text(name: str) -> Read:
 
 def _text(value: Any) -> str:
     return shown(value) if isinstance(value, str) else json.dumps(value)
-
-
-def kind_of(tree: Any) -> str:
-    """What a JSON value is, in words."""
-    if type(tree) is dict:
-        return "an object"
-    if type(tree) is list:
-        return "an array"
-    return "null" if tree is None else compact(tree)[:60]
 
 
 def _has_decimal(kind: pa.DataType) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from .decoding import NO_ROWS, Rows, TwoPathDecoder, wanted_fields
-from .json_exact import NOTHING, Rules, kind_of, parse, row_reader
+from .json_exact import Rules, row_reader
+from .json_tree import NOTHING, kind_of, parse
 from .json_typed import typed_reader
 from .unreadable import Unreadable
 

@@ -13,10 +13,12 @@ from typing import Annotated, Any, NamedTuple, NotRequired, Required, TypedDict
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import UNSET
 
 from . import texts
 from .decoding import Columns, Fast, Messages, doubt_everything
-from .json_exact import DEEPEST, Rules, is_deep, parse, value_reader
+from .json_exact import Rules, value_reader
+from .json_tree import DEEPEST, is_deep, parse
 from .numbers import FLOAT_LIMIT
 from .texts import Finished, each_value
 
@@ -32,34 +34,41 @@ class TypedField(NamedTuple):
 
 
 class TypedRows:
-    """A record type for the wanted columns, and the columns of a list of such records."""
+    """A record type for the wanted columns, and the columns of a list of such records.
 
-    def __init__(self, fields: Sequence[pa.Field], rules: Rules) -> None:
-        typed = [typed_field(field, rules) for field in fields]
+    `as_text` is for producers that write every scalar as a string. `changes` is the record type of
+    an object that holds only some of the columns; those it lacks are UNSET.
+    """
+
+    def __init__(self, fields: Sequence[pa.Field], rules: Rules, as_text: bool = False) -> None:
+        typed = [typed_field(field, rules, as_text) for field in fields]
         names = [f"f{position}" for position in range(len(fields))]
-        self.type = msgspec.defstruct(
-            "Row",
-            [
-                (name, each.annotation)
-                if rules.fail_on_missing or not field.nullable
-                else (name, each.annotation, None)
-                for name, each, field in zip(names, typed, fields, strict=True)
-            ],
-            rename={name: field.name for name, field in zip(names, fields, strict=True)},
-            gc=False,
-        )
+        rename = {name: field.name for name, field in zip(names, fields, strict=True)}
+        members: list[Any] = []
+        for name, each, field in zip(names, typed, fields, strict=True):
+            needed = rules.fail_on_missing or not field.nullable
+            members.append((name, each.annotation) if needed else (name, each.annotation, None))
+        self.type = msgspec.defstruct("Row", members, rename=rename, gc=False)
+        some = [
+            (name, msgspec.Raw if each.annotation is msgspec.Raw else each.annotation | None, UNSET)
+            for name, each in zip(names, typed, strict=True)
+        ]
+        self.changes = msgspec.defstruct("Changes", some, rename=rename, gc=False)
         self.blank = self.type(**dict.fromkeys(names))
         self._finishers = [
-            (attrgetter(name), each.finish) for name, each in zip(names, typed, strict=True)
+            (attrgetter(name), each.finish, field.nullable)
+            for name, each, field in zip(names, typed, fields, strict=True)
         ]
 
     def columns(self, records: list[Any], doubtful: set[int]) -> list[pa.Array]:
         """One array per column; positions that cannot be read are added to `doubtful`."""
         arrays = []
-        for getter, finish in self._finishers:
+        for getter, finish, nullable in self._finishers:
             array, bad = finish(list(map(getter, records)))
             arrays.append(array)
             doubtful.update(bad)
+            if array.null_count and not nullable:
+                doubtful.update(pc.indices_nonzero(array.is_null()).to_pylist())
         return arrays
 
 
@@ -112,10 +121,11 @@ _PLAIN = {
 }
 
 
-def typed_field(field: pa.Field, rules: Rules) -> TypedField:
+def typed_field(field: pa.Field, rules: Rules, as_text: bool = False) -> TypedField:
     """The typed reader of one column."""
     kind = field.type
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+    is_text = pa.types.is_temporal(kind) and not pa.types.is_duration(kind)
+    if is_text or (as_text and not pa.types.is_nested(kind)):
         return TypedField(_optional(str, field), from_texts(field, rules))
     if kind == pa.float32():
         return TypedField(_optional(float, field), _floats)

@@ -1,0 +1,189 @@
+"""How a change is told: by the row before and after it, or by the new row and what it replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import UNSET, structs
+
+from .json_tree import kind_of
+from .json_typed import TypedRows
+from .unreadable import Unreadable, shown
+
+INSERT, BEFORE, AFTER, DELETE = range(4)  # the codes of +I, -U, +U and -D
+
+ReadRow = Callable[[Any], list[Any]]
+Change = tuple[int, list[Any]]
+
+
+class Emitted(NamedTuple):
+    """Records of changed rows, the kind of each, and the message it came from."""
+
+    records: list[Any]
+    kinds: list[int]
+    origin: list[int]
+
+
+class Shape(Protocol):
+    """The part of an envelope that says which rows changed, and how."""
+
+    def members(self, rows: TypedRows) -> list[tuple[str, str, Any]]:
+        """The envelope's fields as (attribute, JSON name, type), all optional."""
+        ...
+
+    def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
+        """The changes of many envelopes; what does not add up is in doubt."""
+        ...
+
+    def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
+        """The changes of one parsed envelope."""
+        ...
+
+
+class Images:
+    """`before` and `after`, with an operation that says which of them count."""
+
+    def __init__(self, operation: str, inserts: tuple[str, ...], update: str, delete: str) -> None:
+        self._operation = operation
+        self._inserts, self._update, self._delete = inserts, update, delete
+
+    def members(self, rows: TypedRows) -> list[tuple[str, str, Any]]:
+        image = rows.type | None
+        told = ("op", self._operation, str | None)
+        return [("before", "before", image), ("after", "after", image), told]
+
+    def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
+        inserts, update, delete = self._inserts, self._update, self._delete
+        records, kinds, origin = emitted = Emitted([], [], [])
+        for index, envelope in enumerate(envelopes):
+            operation, before, after = envelope.op, envelope.before, envelope.after
+            if operation in inserts and after is not None:
+                records.append(after)
+                kinds.append(INSERT)
+                origin.append(index)
+            elif operation == update and before is not None and after is not None:
+                records += (before, after)
+                kinds += (BEFORE, AFTER)
+                origin += (index, index)
+            elif operation == delete and before is not None:
+                records.append(before)
+                kinds.append(DELETE)
+                origin.append(index)
+            else:
+                doubtful.add(index)
+        return emitted
+
+    def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
+        operation = tree.get(self._operation)
+        if operation in self._inserts:
+            return [(INSERT, self._image(tree, "after", "an insert", read))]
+        if operation == self._update:
+            before = self._image(tree, "before", "an update", read)
+            return [(BEFORE, before), (AFTER, self._image(tree, "after", "an update", read))]
+        if operation == self._delete:
+            return [(DELETE, self._image(tree, "before", "a delete", read))]
+        known = ", ".join([*self._inserts, self._update, self._delete])
+        raise Unreadable(f"'{self._operation}' is {_told(operation)}, not one of {known}")
+
+    def _image(self, tree: dict[str, Any], side: str, change: str, read: ReadRow) -> list[Any]:
+        image = tree.get(side)
+        if image is None:
+            cure = "; a Postgres table needs REPLICA IDENTITY FULL" if side == "before" else ""
+            raise Unreadable(f"'{side}' is null in {change}{cure}")
+        return _named(side, image, read)
+
+
+class Edits:
+    """`data`, the new row, and `old`, the former values of what changed; one of each or many."""
+
+    def __init__(
+        self, insert: str, update: str, delete: str, *, many: bool, skip: frozenset[str]
+    ) -> None:
+        self._insert, self._update, self._delete = insert, update, delete
+        self._many, self._skip = many, skip
+
+    def members(self, rows: TypedRows) -> list[tuple[str, str, Any]]:
+        data: Any = rows.type
+        old: Any = rows.changes
+        if self._many:
+            data, old = list[data], list[old]
+        told = ("type", "type", str | None)
+        return [("data", "data", data | None), ("old", "old", old | None), told]
+
+    def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
+        records, kinds, origin = emitted = Emitted([], [], [])
+        plain = {self._insert: INSERT, self._delete: DELETE}
+        for index, envelope in enumerate(envelopes):
+            change, data = envelope.type, envelope.data
+            if data is None:
+                if change not in self._skip:
+                    doubtful.add(index)
+                continue
+            rows = data if self._many else [data]
+            if change in plain:
+                records += rows
+                kinds += [plain[change]] * len(rows)
+                origin += [index] * len(rows)
+            elif change == self._update and envelope.old is not None:
+                olds = envelope.old if self._many else [envelope.old]
+                if len(olds) != len(rows):
+                    doubtful.add(index)
+                    continue
+                for row, old in zip(rows, olds, strict=True):
+                    records += (_overlaid(row, old), row)
+                kinds += (BEFORE, AFTER) * len(rows)
+                origin += [index] * (2 * len(rows))
+            elif change not in self._skip:
+                doubtful.add(index)
+        return emitted
+
+    def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
+        change = tree.get("type")
+        if type(change) is str and change in self._skip:
+            return []
+        if change not in (self._insert, self._update, self._delete):
+            known = ", ".join((self._insert, self._update, self._delete))
+            raise Unreadable(f"'type' is {_told(change)}, not one of {known}")
+        rows = self._objects(tree, "data")
+        if change != self._update:
+            kind = INSERT if change == self._insert else DELETE
+            return [(kind, _named(where, row, read)) for where, row in rows]
+        olds = self._objects(tree, "old")
+        if len(olds) != len(rows):
+            raise Unreadable(f"'old' has {len(olds)} rows where 'data' has {len(rows)}")
+        changes: list[Change] = []
+        for (where, row), (where_old, old) in zip(rows, olds, strict=True):
+            if type(row) is not dict or type(old) is not dict:
+                _named(where, row, read)
+                raise Unreadable(f"'{where_old}' is {kind_of(old)}, not an object")
+            changes.append((BEFORE, _named(where_old, {**row, **old}, read)))
+            changes.append((AFTER, _named(where, row, read)))
+        return changes
+
+    def _objects(self, tree: dict[str, Any], name: str) -> list[tuple[str, Any]]:
+        value = tree.get(name)
+        if not self._many:
+            if value is None:
+                raise Unreadable(f"'{name}' is null")
+            return [(name, value)]
+        if type(value) is not list:
+            raise Unreadable(f"'{name}' is {kind_of(value)}, not an array")
+        return [(f"{name}[{position}]", each) for position, each in enumerate(value)]
+
+
+def _overlaid(row: Any, old: Any) -> Any:
+    """The row with the former values in place of those that changed."""
+    pairs = zip(structs.astuple(row), structs.astuple(old), strict=True)
+    return type(row)(*[now if former is UNSET else former for now, former in pairs])
+
+
+def _named(name: str, value: Any, read: ReadRow) -> list[Any]:
+    try:
+        return read(value)
+    except Unreadable as error:
+        raise Unreadable(f"in '{name}': {error}") from None
+
+
+def _told(value: Any) -> str:
+    return shown(value) if isinstance(value, str) else kind_of(value)
