@@ -79,27 +79,44 @@ class Job:
 
 
 class StreamJob(Job):
-    """One or several streaming queries; when one fails, the others are stopped."""
+    """A streaming query."""
 
-    def __init__(self, name: str, queries: Sequence[Any]) -> None:
+    def __init__(self, name: str, query: Any) -> None:
         super().__init__(name)
-        self.queries = list(queries)
+        self.query = query
 
     def _over(self) -> bool:
-        active = [query for query in self.queries if query.isActive]
-        if active and self._failure() is not None:
-            for query in active:
-                query.stop()
-            return True
-        return not active
+        return not self.query.isActive
 
     def _failure(self) -> BaseException | None:
-        failures = (query.exception() for query in self.queries if not query.isActive)
-        return next((failure for failure in failures if failure is not None), None)
+        failure: BaseException | None = None if self.query.isActive else self.query.exception()
+        return failure
 
     def _stop(self) -> None:
-        for query in self.queries:
-            _stop_between_batches(query)
+        _stop_between_batches(self.query)
+
+
+class JobSet(Job):
+    """Several jobs as one: when one fails, the others are stopped."""
+
+    def __init__(self, name: str, jobs: Sequence[Job]) -> None:
+        super().__init__(name)
+        self.jobs = list(jobs)
+
+    def _over(self) -> bool:
+        running = [job for job in self.jobs if not job._over()]
+        if running and self._failure() is not None:
+            for job in running:
+                job.stop()
+        return not running or self._failure() is not None
+
+    def _failure(self) -> BaseException | None:
+        ended = (job._failure() for job in self.jobs if job._over())
+        return next((failure for failure in ended if failure is not None), None)
+
+    def _stop(self) -> None:
+        for job in self.jobs:
+            job.stop()
 
 
 def _stop_between_batches(query: Any) -> None:

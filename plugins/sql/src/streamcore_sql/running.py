@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 from streamcore import PluginError
 from streamcore.spark.carrier import pack
 
+from .failures import spark_errors
 from .jobs import BatchJob, Job, StreamJob
 from .planner.inserts import InsertPlan
 from .planner.modes import APPEND
+from .statement_sets import SharedScan, WriteEach
+from .write_batch import WriteBatch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -26,23 +29,33 @@ class Launch:
     interval: str | None = None
     """The least time between two batches, such as `10 seconds`; None: as soon as possible."""
 
+    def writer(self, frame: DataFrame, mode: str) -> Any:
+        """The beginning of a streaming write: all but where it goes."""
+        writer = frame.writeStream.queryName(self.name).outputMode(mode)
+        if self.checkpoint:
+            writer = writer.option("checkpointLocation", self.checkpoint)
+        if self.once:
+            return writer.trigger(availableNow=True)
+        return writer.trigger(processingTime=self.interval) if self.interval else writer
+
 
 def start(plan: InsertPlan, launch: Launch) -> Job:
     """Start an INSERT."""
     if not plan.query.streaming:
         return BatchJob(launch.name, plan.frame.sparkSession, lambda: _write_batch(plan))
-    return StreamJob(launch.name, [_start_stream(plan, launch)])
+    with spark_errors(plan.insert.query):
+        return StreamJob(launch.name, _start_stream(plan, launch))
+
+
+def start_each(shared: SharedScan, spark: SparkSession, launch: Launch) -> Job:
+    """Start several INSERTs as one query over the source they share."""
+    writer = launch.writer(shared.frame(spark), APPEND)
+    return StreamJob(launch.name, writer.foreachBatch(WriteEach(shared.plans)).start())
 
 
 def _start_stream(plan: InsertPlan, launch: Launch) -> Any:
     connector = plan.sink.connector
-    writer = plan.frame.writeStream.queryName(launch.name).outputMode(plan.mode)
-    if launch.checkpoint:
-        writer = writer.option("checkpointLocation", launch.checkpoint)
-    if launch.once:
-        writer = writer.trigger(availableNow=True)
-    elif launch.interval:
-        writer = writer.trigger(processingTime=launch.interval)
+    writer = launch.writer(plan.frame, plan.mode)
     if hasattr(connector, "deliver"):
         return writer.foreachBatch(Deliver(connector)).start()
     options = pack(plan.sink.options, plan.sink.table)
@@ -61,16 +74,6 @@ def _write_batch(plan: InsertPlan) -> None:
         connector.deliver(plan.frame.toArrow())
     else:
         WriteBatch(pack(plan.sink.options, plan.sink.table))(plan.frame)
-
-
-class WriteBatch:
-    """Writes one batch: how update queries reach a Python sink, which Spark lets only append."""
-
-    def __init__(self, options: dict[str, str]) -> None:
-        self._options = options
-
-    def __call__(self, batch: DataFrame, number: int = 0) -> None:
-        batch.write.format("streamcore").options(**self._options).mode("append").save()
 
 
 class Deliver:

@@ -13,7 +13,7 @@ from .catalog import Catalog
 from .catalog_files import DirectoryStore
 from .definitions import Definitions
 from .errors import SqlError
-from .jobs import Job
+from .jobs import Job, JobSet
 from .parser import parse
 from .results import Done, Listing, Rows, Text
 from .settings import Settings
@@ -25,12 +25,14 @@ from .statements import (
     CreateView,
     Describe,
     Drop,
+    Explain,
     Insert,
     Reset,
     Select,
     Set,
     Show,
     Statement,
+    StatementSet,
     StopJob,
     Use,
 )
@@ -147,9 +149,13 @@ class Session:
 
     def _select(self, statement: Select) -> Outcome:
         plan = self.planner.plan(statement.query)
-        if plan.streaming:
-            raise SqlError("a streaming SELECT cannot be shown yet", statement.place)
-        return Rows(plan)
+        if not plan.streaming:
+            return Rows(plan)
+        from .live import LiveRows
+
+        job = LiveRows("select", plan, once=self.settings.once)
+        self.jobs.append(job)
+        return job
 
     def _insert(self, statement: Insert) -> Outcome:
         from .running import start
@@ -157,6 +163,49 @@ class Session:
         plan = self.plan(statement)
         job = start(plan, self.settings.launch(self._unique(statement.table.last)))
         return self._started(job)
+
+    def _statement_set(self, statement: StatementSet) -> Outcome:
+        from .running import start, start_each
+        from .statement_sets import shared_scan
+
+        plans = self._plans(statement)
+        if shared := shared_scan(plans):
+            launch = self.settings.launch(self._unique("statement-set"))
+            return self._started(start_each(shared, self.spark, launch))
+        jobs: list[Job] = []
+        try:
+            for plan in plans:
+                target = self._unique(plan.insert.table.last)
+                jobs.append(start(plan, self.settings.launch(target)))
+        except BaseException:
+            for job in jobs:
+                job.stop()
+            raise
+        return self._started(JobSet("statement-set", jobs))
+
+    def _plans(self, statement: StatementSet) -> list[InsertPlan]:
+        plans, problems = [], []
+        for insert in statement.inserts:
+            try:
+                plans.append(self.plan(insert))
+            except SqlError as problem:
+                problems.append(problem)
+        if problems:
+            raise SqlError.together(problems)
+        return plans
+
+    def _explain(self, statement: Explain) -> Outcome:
+        from . import explain
+
+        inner = statement.statement
+        if isinstance(inner, Select):
+            return Text(explain.query_text(self.planner.plan(inner.query)))
+        if isinstance(inner, Insert):
+            return Text(explain.insert_text(self.plan(inner)))
+        if isinstance(inner, StatementSet):
+            return Text("\n\n".join(explain.insert_text(plan) for plan in self._plans(inner)))
+        hint = "EXPLAIN takes a SELECT, an INSERT or a STATEMENT SET."
+        raise SqlError("there is nothing to explain", inner.place, hint)
 
     def _started(self, job: Job) -> Job:
         self.jobs.append(job)
@@ -238,4 +287,6 @@ class Session:
         Set: _set,
         Reset: _reset,
         StopJob: _stop_job,
+        StatementSet: _statement_set,
+        Explain: _explain,
     }

@@ -15,6 +15,7 @@ from ..failures import spark_errors
 from ..rewrite import Rewritten, TableRef, rewrite
 from ..statements import CreateTable, CreateView, Name
 from .binding import Bound, bind
+from .changelog import carried
 from .modes import BATCH, check_mode
 from .sources import Scan, frame, scan
 from .stages import apply
@@ -81,6 +82,7 @@ class QueryPlanner:
             )
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
+        rewritten = carried(rewritten, scans, query)
         result = self._frame(query, rewritten, scans)
         mode = rewritten.mode if streaming else BATCH
         if streaming:

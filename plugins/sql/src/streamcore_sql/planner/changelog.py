@@ -1,0 +1,69 @@
+"""Row kinds through a query: rows of a changelog keep theirs where each row stays one row.
+
+Aggregates would have to take rows back. Where they can (COUNT, SUM and AVG by sign), `carried` is
+the place to do it; until then they are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from streamcore.table import ROW_KIND
+
+from ..cursor import SqlText
+from ..errors import SqlError
+from ..rewrite import Rewritten
+from .sources import Scan
+
+
+def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Rewritten:
+    """The query with `_row_kind` as one more column, if it reads a changelog."""
+    kinds = {
+        ref.view: read
+        for ref, read in zip(rewritten.tables, scans, strict=True)
+        if read.changelog and not ref.lookup
+    }
+    if not kinds:
+        return rewritten
+    name = next(iter(kinds.values())).bound.name
+    if rewritten.aggregations or rewritten.stages or rewritten.keeps_last:
+        raise SqlError(
+            f"'{name}' updates and deletes rows, and this query cannot take rows back",
+            query.place,
+            "Select, filter or look rows up; aggregate a table that only gains rows.",
+        )
+    tree: Any = sqlglot.parse_one(rewritten.sql, read="spark")
+    if not _carry(tree, set(kinds)):
+        raise SqlError(
+            f"'{name}' updates and deletes rows, which a join or set of streams cannot pass on",
+            query.place,
+            "Read it alone, or as a lookup: JOIN ... FOR SYSTEM_TIME AS OF PROCTIME().",
+        )
+    return replace(rewritten, sql=tree.sql(dialect="spark", normalize_functions=False))
+
+
+def _carry(node: exp.Expression, changelogs: set[str]) -> bool:
+    """Add the kind to every SELECT from the changelog up; False where there is no one way."""
+    if isinstance(node, exp.Subquery):
+        return _carry(node.this, changelogs)
+    if not isinstance(node, exp.Select):
+        return False
+    first = node.args.get("from_")
+    joined = [join.this for join in node.args.get("joins") or ()]
+    sources = [*([first.this] if first else []), *joined]
+    holders = [source for source in sources if _holds(source, changelogs)]
+    if len(holders) != 1 or holders[0] is not sources[0]:
+        return False
+    source = holders[0]
+    if isinstance(source, exp.Subquery) and not _carry(source, changelogs):
+        return False
+    if not any(isinstance(each, exp.Star) for each in node.expressions):
+        node.select(exp.column(ROW_KIND, table=source.alias_or_name, quoted=True), copy=False)
+    return True
+
+
+def _holds(source: exp.Expression, changelogs: set[str]) -> bool:
+    return any(table.name in changelogs for table in source.find_all(exp.Table))
