@@ -27,6 +27,8 @@ class BadRecord:
     value: bytes | None
     origin: tuple[tuple[str, str], ...] = ()
     """The position's parts by name, for the headers of a dead letter."""
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    """What the record itself had for headers, if its system knows such."""
 
 
 class FailurePolicy:
