@@ -29,7 +29,7 @@ from streamcore import ConnectionFailed, CredentialProvider, OptionError, Proble
 from streamcore.values import masked
 
 from . import properties as _properties
-from .client_keys import KNOWN
+from .client_keys import KNOWN, PROVIDER
 from .explain import REFUSALS, Report, scrubbed, sentence
 from .keystores import Settings, text
 from .properties import Role, client_id, translated
@@ -74,7 +74,7 @@ def admin(properties: Settings, **overrides: object) -> AdminClient:
 
 
 def _config(properties: Settings, role: Role, overrides: dict[str, object]) -> dict[str, Any]:
-    credentials = overrides.pop("credentials", None)
+    credentials: object = properties.get(PROVIDER)
     settings: dict[str, Any] = {**JAVA_DEFAULTS[role], **translated(properties, role), **overrides}
     if role is Role.PRODUCER and {"message.timeout.ms", "request.timeout.ms"} & settings.keys():
         _one_name_each(settings)

@@ -182,7 +182,10 @@ STORES = frozenset(
     ]
 )
 LOGIN = frozenset({"sasl.jaas.config", "sasl.login.callback.handler.class"})
-OURS = frozenset(
+PROVIDER = "credentials.provider"
+"""Under this key, properties carry the credential provider itself."""
+
+OURS = {PROVIDER} | frozenset(
     [
         "buffer.memory",
         "client.id.prefix",

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
-from .client import KafkaError, explain, producer
+from streamcore import RecordError
+
+from .client import KafkaError, KafkaException, explain, producer
 from .keystores import Settings, text
 from .messages import Messages
 
@@ -58,10 +60,13 @@ class Sender:
     def send(self, messages: Messages) -> None:
         """Queue a batch, waiting while the queue is full; raises for an earlier failure."""
         began = time.perf_counter()
-        if isinstance(messages.topic, str) and not _is_special(messages):
-            self._send_plain(messages.topic, messages)
-        else:
-            self._send_special(messages)
+        try:
+            if isinstance(messages.topic, str) and not _is_special(messages):
+                self._send_plain(messages.topic, messages)
+            else:
+                self._send_special(messages)
+        except KafkaException as error:
+            raise self._refused(error.args[0], messages) from None
         self.producer.poll(0)
         self._raise_failure()
         self.rows += len(messages.values)
@@ -124,6 +129,17 @@ class Sender:
                 return
             except BufferError:
                 continue
+
+    def _refused(self, error: KafkaError, messages: Messages) -> Exception:
+        """A message the client itself would not take, most often for its size."""
+        topic = messages.topic if isinstance(messages.topic, str) else messages.topic[0]
+        if error.name() != "MSG_SIZE_TOO_LARGE":
+            return self.undelivered(topic, error)
+        size = max(map(len, filter(None, messages.values)))
+        return RecordError(
+            f"topic '{topic}': a message of {size} bytes is too large; raise "
+            "'properties.max.request.size', and 'max.message.bytes' of the topic"
+        )
 
     def _on_failure(self, error: KafkaError | None, message: Any) -> None:
         if error is not None and self._failed is None:

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from streamcore import Table
+from streamcore.reports import Report, send
 from streamcore.spark.task import Task
 
 from .connector import Delivery
@@ -54,9 +55,26 @@ class _Writing:
         task = Task.current()
         messages = self._encoded(iterator, task.partition)
         sender = self._sent(messages) if self._ticket is None else self._in_transaction(messages)
-        if sender is None:
-            return Written(task)
-        return Written(task, sender.rows, sender.bytes, sender.seconds, sender.repeated)
+        written = Written(task)
+        if sender is not None:
+            written = Written(task, sender.rows, sender.bytes, sender.seconds, sender.repeated)
+        self._report(written)
+        return written
+
+    def _report(self, written: Written) -> None:
+        task, batch = written.task, written.task.batch
+        counts = {"rows": written.rows, "bytes": written.bytes, "send-seconds": written.seconds}
+        send(
+            self._table.reports,
+            Report(
+                self._table.name,
+                "sink",
+                task.query,
+                -1 if batch is None else batch,
+                task.partition,
+                counts,
+            ),
+        )
 
     def _encoded(self, iterator: Iterator[pa.RecordBatch], task: int) -> Iterator[Messages]:
         from .client import partitions_of
