@@ -124,6 +124,17 @@ def test_every_plugin_explains_itself_and_its_example_works(kind, identifier):
         getattr(contract, check)()
 
 
+@pytest.mark.parametrize(
+    ("kind", "identifier"), sorted(key for key in installed().active if key[0] in KINDS)
+)
+def test_examples_are_statements_that_the_sql_front_end_understands(kind, identifier):
+    from streamcore.description import describe
+    from streamcore_sql import parse
+
+    parsed = parse(describe(installed(), kind, identifier).example)
+    assert [type(statement).__name__ for statement in parsed] == ["CreateTable"]
+
+
 @pytest.mark.parametrize("folder", EXAMPLES, ids=name_of)
 def test_the_packages_of_examples_pass_their_own_tests(folder):
     import subprocess

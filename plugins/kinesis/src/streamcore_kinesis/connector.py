@@ -31,7 +31,12 @@ class Kinesis(StreamTable):
 
     identifier = "kinesis"
 
-    arn: str = option("stream.arn", "ARN of the stream.", check=arn_complaint)
+    arn: str = option(
+        "stream.arn",
+        "ARN of the stream.",
+        check=arn_complaint,
+        example="arn:aws:kinesis:eu-west-1:123456789012:stream/orders",
+    )
     region: str = checked_region(dataclasses.MISSING)
     position: Position = option(
         "source.init.position", "Where a new job starts.", default=Position.LATEST

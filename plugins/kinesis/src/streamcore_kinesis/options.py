@@ -244,4 +244,10 @@ class StreamTable(Connector):
 
 def checked_region(default: Any) -> Any:
     """The option `aws.region`, required by one connector and not by the other."""
-    return option("aws.region", "Region of the stream.", default=default, check=region_complaint)
+    return option(
+        "aws.region",
+        "Region of the stream.",
+        default=default,
+        check=region_complaint,
+        example="eu-west-1",
+    )
