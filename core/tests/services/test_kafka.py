@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import socket
 import time
 
 import pytest
 from confluent_kafka import KafkaException
 from streamcore.testing.services import KafkaBroker, KafkaCluster, ServiceError
+from streamcore.testing.services.kafka import cluster
+from streamcore.testing.services.process import free_port
 
 
 def plain(broker) -> dict[str, str]:
@@ -53,6 +57,14 @@ def test_a_broker_that_cannot_start_shows_its_log():
     assert "num.partitions" in str(caught.value)
 
 
+def test_a_port_taken_in_the_meantime_is_replaced_by_another(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as squatter:
+        ports = itertools.chain([squatter.getsockname()[1]], iter(free_port, None))
+        monkeypatch.setattr(cluster, "free_port", lambda preferred=None: next(ports))
+        with KafkaBroker() as broker:
+            assert broker.admin().list_topics(timeout=10).brokers
+
+
 def test_a_paused_broker_answers_again_when_resumed(kafka, kafka_topic, produce):
     topic = kafka_topic()
     kafka.pause()
@@ -65,12 +77,12 @@ def test_a_paused_broker_answers_again_when_resumed(kafka, kafka_topic, produce)
 
 
 def test_a_cluster_serves_on_when_a_member_is_killed(consume, produce):
-    with KafkaCluster() as cluster:
-        topic = cluster.create_topic("replicated", 3)
-        produce(plain(cluster), topic, [b"%d" % i for i in range(30)])
-        cluster.nodes[0].kill()
-        produce(plain(cluster), topic, [b"%d" % i for i in range(30, 60)])
+    with KafkaCluster() as three:
+        topic = three.create_topic("replicated", 3)
+        produce(plain(three), topic, [b"%d" % i for i in range(30)])
+        three.nodes[0].kill()
+        produce(plain(three), topic, [b"%d" % i for i in range(30, 60)])
         began = time.monotonic()
-        values = consume(plain(cluster), topic, 60)
+        values = consume(plain(three), topic, 60)
         assert sorted(map(int, values)) == list(range(60))
         assert time.monotonic() - began < 30

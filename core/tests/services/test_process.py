@@ -46,7 +46,19 @@ def test_a_process_that_dies_shows_the_end_of_its_log(tmp_path):
     failing = Process("thing", ["sh", "-c", "echo no such luck; exit 3"], tmp_path / "log")
     with pytest.raises(ServiceError) as caught:
         failing.wait_until(lambda: False)
-    assert str(caught.value) == "thing ended: status 3. The end of its log:\n  no such luck"
+    assert str(caught.value) == "thing ended: status 3. Its log:\n  no such luck"
+
+
+def test_the_excerpt_of_a_log_has_the_first_trouble_and_the_end(tmp_path):
+    lines = [f"INFO {i}" for i in range(100)]
+    lines[20] = "ERROR no disk"
+    (tmp_path / "log").write_text("\n".join(lines))
+    ended = Process("thing", ["true"], tmp_path / "log")
+    ended.stop()
+    shown = ended.excerpt().split("\n  ")
+    assert shown[0] == "  ERROR no disk"
+    assert shown[9:12] == ["INFO 29", "...", "INFO 85"]
+    assert shown[-1] == "INFO 99"
 
 
 def test_a_process_that_never_gets_ready_is_ended(tmp_path):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+from streamcore.testing.services import SparkCluster
+
 JOB = """
 import os, signal, sys
 from streamcore.spark.session import session

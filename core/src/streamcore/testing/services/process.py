@@ -159,14 +159,19 @@ class Process:
                 time.sleep(0.05)
         except ServiceError as error:
             self.kill()
-            raise ServiceError(f"{error} The end of its log:\n{self.log_tail()}") from None
+            raise ServiceError(f"{error} Its log:\n{self.excerpt()}") from None
         except BaseException:
             self.kill()
             raise
 
-    def log_tail(self, lines: int = 30) -> str:
-        text = self.log.read_text(errors="replace") if self.log.exists() else ""
-        return "\n".join(f"  {line}" for line in text.splitlines()[-lines:])
+    def excerpt(self) -> str:
+        """Of the log, the first trouble and the end: what one would look for."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        trouble = (i for i, line in enumerate(lines) if "ERROR" in line or "Exception" in line)
+        first = next(trouble, len(lines))
+        end = max(first + 10, len(lines) - 15)
+        parts = [*lines[first : first + 10], *(["..."] if end > first + 10 else []), *lines[end:]]
+        return "\n".join(f"  {line}" for line in (parts or lines[-15:]))
 
     def stop(self, timeout: float = 20) -> None:
         """Ask it to end in order; kill it if it does not."""

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import urllib.request
 from pathlib import Path
 from typing import Self
 
-from .process import HOST, Process, Service, ServiceError, Workspace, free_port
+from .process import (
+    HOST,
+    Process,
+    Service,
+    ServiceError,
+    Workspace,
+    accepts_connections,
+    free_port,
+)
 
 DEPLOY = "org.apache.spark.deploy"
+REGISTERED = "Successfully registered with master"
 
 
 class SparkCluster(Service):
@@ -18,7 +25,7 @@ class SparkCluster(Service):
 
     def __init__(self, workers: int = 2, *, cores: int = 1, memory: str = "1g") -> None:
         self._count, self._cores, self._memory = workers, cores, memory
-        self._port, self._web = 0, 0
+        self._port = 0
         self._workspace: Workspace | None = None
         self._master: Process | None = None
         self.workers: list[Process] = []
@@ -29,12 +36,13 @@ class SparkCluster(Service):
 
     def start(self) -> Self:
         self._workspace = Workspace("spark")
-        self._port, self._web = free_port(), free_port()
-        at = ["--port", str(self._port), "--webui-port", str(self._web)]
+        self._port = free_port()
+        at = ["--port", str(self._port), "--webui-port", str(free_port())]
         self._master = self._run("master", "master.Master", "--host", HOST, *at)
-        self._master.wait_until(lambda: self._alive() == 0)
+        self._master.wait_until(lambda: accepts_connections(self._port))
         self.workers = [self._worker(number) for number in range(self._count)]
-        self._master.wait_until(lambda: self._alive() == self._count)
+        for worker in self.workers:
+            _wait_registered(worker)
         return self
 
     def stop(self) -> None:
@@ -53,9 +61,7 @@ class SparkCluster(Service):
         """Bring back a worker, after a kill or none."""
         self.workers[number].kill()
         self.workers[number] = self._worker(number)
-        master = self._master
-        assert master is not None
-        master.wait_until(lambda: self._alive() >= sum(w.running for w in self.workers))
+        _wait_registered(self.workers[number])
 
     def _worker(self, number: int) -> Process:
         size = ["--cores", str(self._cores), "--memory", self._memory]
@@ -70,11 +76,13 @@ class SparkCluster(Service):
         assert self._workspace is not None
         home = Path(pyspark.__file__).parent
         work = self._workspace.path / name
+        log = self._workspace.path / f"{name}.log"
         work.mkdir(exist_ok=True)
+        log.unlink(missing_ok=True)
         return Process(
             f"Spark's {name}",
             [str(home / "bin" / "spark-class"), f"{DEPLOY}.{main_class}", *arguments],
-            self._workspace.path / f"{name}.log",
+            log,
             cwd=work,
             env={
                 "SPARK_HOME": str(home),
@@ -84,14 +92,9 @@ class SparkCluster(Service):
             },
         )
 
-    def _alive(self) -> int:
-        """How many workers the master knows; -1 while it does not answer."""
-        try:
-            page = f"http://{HOST}:{self._web}/json/"
-            with urllib.request.urlopen(page, timeout=5) as reply:
-                return int(json.load(reply)["aliveworkers"])
-        except (OSError, ValueError, KeyError):
-            return -1
+
+def _wait_registered(worker: Process) -> None:
+    worker.wait_until(lambda: REGISTERED in worker.log.read_text(errors="replace"))
 
 
 def _children(pid: int) -> list[int]:

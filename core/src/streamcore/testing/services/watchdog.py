@@ -1,8 +1,7 @@
-"""Ends the services of a process that died without ending them itself.
+"""Ends the services of a process that died without ending them itself."""
 
-Runs as a script of its own, with the standard library alone. Its parent writes lines with a sign
-and a pid or a directory; when the pipe closes, what is still listed is killed and removed.
-"""
+# Runs as a script of its own, so it imports the standard library alone. Its parent writes lines of
+# a sign and a pid or a directory; when the pipe closes, what is still listed is killed and removed.
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class KafkaCluster(KafkaAddress, Service):
                 break
             except BaseException as error:
                 self.stop()
-                if attempt == START_ATTEMPTS or "Address already in use" not in str(error):
+                if attempt == START_ATTEMPTS or "in use" not in str(error):
                     raise
         return self
 
