@@ -117,6 +117,29 @@ def compact(plain: Any) -> str:
     return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
 
+def mismatches(avro: Type, schema: pa.Schema) -> Iterator[Problem]:
+    """Say where a given schema and the table's columns differ."""
+    record, _ = avro.without_null()
+    if record.kind != "record":
+        yield Problem("schema", f"is {avro.label}, but a row needs a record")
+        return
+    names = [field.name for field in record.fields]
+    if names != schema.names:
+        have, want = ", ".join(names), ", ".join(schema.names)
+        yield Problem("schema", f"has the fields {have}, but the table has the columns {want}")
+        return
+    for field, column in zip(record.fields, schema, strict=True):
+        found = arrow_field(field.name, field.type)
+        shown = field.type.label if found is None else _shown(found)
+        if found is None or not found.equals(column):
+            trouble = f"'{column.name}' is {_shown(column)} in the table, but {shown} in the schema"
+            yield Problem("schema", trouble)
+
+
+def _shown(field: pa.Field) -> str:
+    return sql_text(field) + ("" if field.nullable else " NOT NULL")
+
+
 def arrow_field(name: str, avro: Type, inside: tuple[Type, ...] = ()) -> pa.Field | None:
     """The column an Avro type stands for, with legacy timestamps; None if there is no such."""
     bare, nullable = avro.without_null()

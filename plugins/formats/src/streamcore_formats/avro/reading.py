@@ -28,10 +28,10 @@ class Piece:
 
 
 class DatumReader:
-    """Reads messages of one writer's schema."""
+    """Reads messages of one writer's schema; `label` starts each reason for a rejection."""
 
-    def __init__(self, plan: resolve.Plan, header: int = 0) -> None:
-        self._exact = ExactReader(plan, header)
+    def __init__(self, plan: resolve.Plan, header: int = 0, label: str = "") -> None:
+        self._exact, self._label = ExactReader(plan, header), label
         try:
             self._native: NativeReader | None = NativeReader(plan, header)
         except Unsupported:
@@ -55,7 +55,8 @@ class DatumReader:
             return Piece(columns, indexes)
         places = {index for index, _ in bad}
         origin = [where for place, where in enumerate(indexes) if place not in places]
-        return Piece(columns, origin, [Rejected(indexes[place], why) for place, why in bad])
+        rejected = [Rejected(indexes[place], self._label + why) for place, why in bad]
+        return Piece(columns, origin, rejected)
 
 
 class Assembler:
@@ -67,14 +68,14 @@ class Assembler:
     def decoded(self, pieces: Sequence[Piece], count: int) -> Decoded:
         """The batch of `count` messages that these pieces were read from."""
         if len(pieces) == 1 and len(pieces[0].origin) == count:
-            return Decoded(self._batch(pieces[0].columns, count))
+            return Decoded(self.batch(pieces[0].columns, count))
         origin = [index for piece in pieces for index in piece.origin]
         rejected = sorted(each for piece in pieces for each in piece.rejected)
         columns = [
             _joined([piece.columns[place] for piece in pieces], field.type)
             for place, field in enumerate(self._schema)
         ]
-        batch = self._batch(columns, len(origin))
+        batch = self.batch(columns, len(origin))
         if origin != sorted(origin):
             order = sorted(range(len(origin)), key=origin.__getitem__)
             batch = batch.take(pa.array(order, pa.int32())) if columns else batch
@@ -82,7 +83,8 @@ class Assembler:
         whole = len(origin) == count
         return Decoded(batch, None if whole else pa.array(origin, pa.int32()), rejected=rejected)
 
-    def _batch(self, columns: list[pa.Array], count: int) -> pa.RecordBatch:
+    def batch(self, columns: list[pa.Array], count: int) -> pa.RecordBatch:
+        """These columns as a batch of `count` rows."""
         if not columns:  # only a struct can say how many rows of no columns there are
             rows = pa.Array.from_buffers(pa.struct([]), count, [None])
             return pa.RecordBatch.from_struct_array(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any
 
 PRIMITIVES = frozenset(
@@ -68,18 +69,24 @@ class Field:
     default: Any = NO_DEFAULT
 
 
-def parse(text: str) -> Type:
-    """Read a schema; raises SchemaError saying where it goes wrong."""
+def parse(text: str, others: Sequence[str] = ()) -> Type:
+    """Read a schema, which may name types of `others`; SchemaError says where it goes wrong."""
+    parser = _Parser()
+    for other in others:
+        parser.type(_json(other), "", "", 0)
+    return parser.type(_json(text), "", "", 0)
+
+
+def _json(text: str) -> Any:
     try:
-        plain = json.loads(text)
+        return json.loads(text)
     except RecursionError:
         raise SchemaError(f"nested deeper than {_DEEPEST} levels") from None
     except ValueError as error:
         # Registries hand out a bare primitive both as `"string"` and as `string`.
         if text.strip() not in PRIMITIVES:
             raise SchemaError(f"not JSON: {error}") from None
-        plain = text.strip()
-    return _Parser().type(plain, "", "", 0)
+        return text.strip()
 
 
 class _Parser:

@@ -1,0 +1,237 @@
+"""The schema registry's client: patient with a registry that restarts, careful with what it sends.
+
+The only module here that imports confluent_kafka.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.common import _httpx_compat
+from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
+from streamcore import ConnectionFailed, Secret
+
+from .schema import SchemaError, Type, parse
+from .settings import Settings, without_userinfo
+
+httpx = _httpx_compat.httpx
+T = TypeVar("T")
+
+PATIENCE = 60.0
+"""Seconds a registry may be away before a batch fails."""
+_ONE_CALL = 10.0
+_LONGEST_WAIT = 5.0
+_LARGEST_ANSWER = 16 << 20
+_FORGET_UNKNOWN = 30.0
+_MOST_KNOWN = 10_000
+_MOST_REFERENCES = 100
+_AWAY = frozenset((408, 429, 500, 502, 503, 504))
+_WRONG_TLS = ("CERTIFICATE", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+_NO_SUCH_SCHEMA = frozenset((40402, 40403))
+
+
+class UnknownSchema(Exception):  # noqa: N818 - says what happened
+    """The registry answered, and has no usable Avro schema of this id."""
+
+
+_registries: dict[tuple[int, Settings], Registry] = {}
+_lock = threading.Lock()
+
+
+def registry(settings: Settings) -> Registry:
+    """The registry of these settings; one per process, because a fork must not share sockets."""
+    key = (os.getpid(), settings)
+    with _lock:
+        if key not in _registries:
+            _registries[key] = Registry(settings)
+        return _registries[key]
+
+
+class Registry:
+    """Schemas by id, and ids by schema; each is asked for once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.shown_url = ", ".join(map(without_userinfo, settings.url.split(",")))
+        try:
+            # This module waits and tries again by itself: the client would give up too early.
+            configured = {"timeout": _ONE_CALL, **settings.revealed(), "max.retries": 0}
+            self._client = SchemaRegistryClient(configured)
+        except (OSError, ValueError, TypeError) as error:  # certificates that are no such
+            raise ConnectionFailed(
+                f"schema registry '{self.shown_url}': its client cannot be set up: {error}"
+            ) from None
+        _restrain(self._client, settings.token)
+        self._types: dict[int, Type] = {}
+        self._unknown: dict[int, tuple[float, str]] = {}
+        self._ids: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+
+    def schema(self, identifier: int) -> Type:
+        """The schema of this id; raises UnknownSchema, or ConnectionFailed after `PATIENCE`."""
+        with self._lock:
+            if identifier in self._types:
+                return self._types[identifier]
+            since, why = self._unknown.get(identifier, (0.0, ""))
+            if time.monotonic() - since > _FORGET_UNKNOWN or not why:
+                try:
+                    found = self._fetch(identifier)
+                except UnknownSchema as unknown:
+                    why = str(unknown)
+                    _make_room(self._unknown)
+                    self._unknown[identifier] = (time.monotonic(), why)
+                else:
+                    _make_room(self._types)
+                    self._types[identifier] = found
+                    return found
+            raise UnknownSchema(why)
+
+    def register(self, subject: str, text: str) -> int:
+        """The id of this schema under this subject, registered if it is new."""
+        with self._lock:
+            if (subject, text) not in self._ids:
+                self._ids[subject, text] = self._register(subject, text)
+            return self._ids[subject, text]
+
+    def _fetch(self, identifier: int) -> Type:
+        try:
+            found = self._patiently(lambda: self._client.get_schema(identifier))
+            if (found.schema_type or "AVRO") != "AVRO":
+                raise UnknownSchema(f"schema id {identifier} is {found.schema_type}, not Avro")
+            return parse(found.schema_str or "", list(self._references(found)))
+        except SchemaRegistryError as error:
+            if error.error_code in _NO_SUCH_SCHEMA:
+                where = f"the registry '{self.shown_url}'"
+                raise UnknownSchema(f"schema id {identifier} is not in {where}") from None
+            raise self._refused(error, f"asked for schema id {identifier}") from None
+        except SchemaError as error:
+            raise UnknownSchema(f"schema id {identifier}: {error}") from None
+
+    def _references(self, schema: Schema) -> Iterator[str]:
+        """Yield the texts of the schemas this one builds on, each after those it needs itself."""
+        todo = [(reference, False) for reference in reversed(schema.references or [])]
+        seen: set[tuple[str, int]] = set()
+        ready: dict[tuple[str, int], str] = {}
+        while todo:
+            reference, done = todo.pop()
+            key = (str(reference.subject), int(reference.version or -1))
+            if done:
+                yield ready.pop(key)
+                continue
+            if key in seen:
+                continue
+            seen.add(key)
+            if len(seen) > _MOST_REFERENCES:
+                raise SchemaError(f"builds on more than {_MOST_REFERENCES} other schemas")
+            found = self._patiently(lambda key=key: self._client.get_version(*key)).schema
+            ready[key] = found.schema_str or ""
+            todo.append((reference, True))
+            todo += [(each, False) for each in reversed(found.references or [])]
+
+    def _register(self, subject: str, text: str) -> int:
+        schema = Schema(text, "AVRO")
+        try:
+            return int(self._patiently(lambda: self._client.register_schema(subject, schema)))
+        except SchemaRegistryError as error:
+            if error.http_status_code in (409, 422):
+                raise ConnectionFailed(
+                    f"schema registry '{self.shown_url}' refused this schema for subject "
+                    f"'{subject}': {error.error_message}\n  {text}\n"
+                    "Change the table, choose another 'subject', or relax the subject's "
+                    "compatibility level."
+                ) from None
+            raise self._refused(error, f"asked to register subject '{subject}'") from None
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        """Call until the registry answers; what it answers is the caller's business."""
+        start, wait = time.monotonic(), 0.1
+        while True:
+            try:
+                return call()
+            except SchemaRegistryError as error:
+                if error.http_status_code not in _AWAY:
+                    raise
+                trouble = f"HTTP status {error.http_status_code}"
+            except (httpx.HTTPError, OAuthTokenError, _TooLarge) as error:
+                if isinstance(error, _TooLarge):
+                    raise ConnectionFailed(f"schema registry '{self.shown_url}' {error}") from None
+                trouble = f"{type(error).__name__}: {error}"
+                if any(word in trouble for word in _WRONG_TLS):
+                    raise ConnectionFailed(
+                        f"schema registry '{self.shown_url}': {trouble}. Check that 'url' has the "
+                        "right scheme, and 'ssl.truststore.location' the registry's certificate "
+                        "authority in PEM."
+                    ) from None
+            except ValueError as error:  # an answer that is not JSON
+                raise ConnectionFailed(
+                    f"schema registry '{self.shown_url}' did not answer in JSON ({error}). "
+                    "Check that 'url' is the base of the registry's API."
+                ) from None
+            away = time.monotonic() - start
+            if away + wait > PATIENCE:
+                raise ConnectionFailed(
+                    f"schema registry '{self.shown_url}' did not answer for {away:.0f} s "
+                    f"({trouble}). Check that it runs, that 'url' is right, and that this host "
+                    "may reach it."
+                )
+            time.sleep(wait * random.uniform(0.5, 1.0))
+            wait = min(wait * 2, _LONGEST_WAIT)
+
+    def _refused(self, error: SchemaRegistryError, asked: str) -> ConnectionFailed:
+        status = error.http_status_code
+        if status in (401, 403):
+            advice = "Check 'basic-auth.user-info', 'bearer-auth.token' and what they may do."
+        elif 300 <= status < 400:
+            advice = "It redirects elsewhere, which is not followed: set 'url' to where it lives."
+        else:
+            advice = "Check that 'url' is the base of the registry's API."
+        said = f"HTTP status {status}: {str(error.error_message)[:2000]}"
+        return ConnectionFailed(f"schema registry '{self.shown_url}', {asked}: {said}. {advice}")
+
+
+def _make_room(known: dict[int, Any]) -> None:
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+
+
+class _TooLarge(Exception):
+    """An answer nobody should keep in memory."""
+
+
+class _Capped(httpx.SyncByteStream):  # type: ignore[misc] # httpx is untyped here
+    """The body of an answer, cut off where it gets too large."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        for chunk in self._stream:
+            size += len(chunk)
+            if size > _LARGEST_ANSWER:
+                raise _TooLarge(f"sent more than {_LARGEST_ANSWER >> 20} MiB in one answer")
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _restrain(client: SchemaRegistryClient, token: Secret | None) -> None:
+    """Bound what the client accepts, and send the token to the registry's own address only."""
+    session = client._rest_client.session
+    session.follow_redirects = False  # what we send, credentials included, stays with 'url'
+    session.headers["Accept-Encoding"] = "identity"  # so that the bound below means what it says
+    if token is not None:
+        session.headers["Authorization"] = f"Bearer {token.reveal()}"
+
+    def bound(response: Any) -> None:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise _TooLarge("sent a compressed answer, though asked not to")
+        response.stream = _Capped(response.stream)
+
+    session.event_hooks = {"response": [bound]}

@@ -1,0 +1,120 @@
+"""Debezium's envelopes to rows with their kinds, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from streamcore import ROW_KINDS, Decoded, Rejected
+
+from .framed import FramedReader, FramedWriter
+from .reading import Assembler, without_nulls
+from .schema import Field, Type
+from .settings import Settings
+
+INSERT, BEFORE, AFTER, DELETE = (ROW_KINDS.index(kind) for kind in ("+I", "-U", "+U", "-D"))
+
+
+def envelope(fields: Iterable[pa.Field]) -> pa.Schema:
+    """The columns of an envelope around rows of these fields."""
+    row = pa.struct(list(fields))
+    return pa.schema([("before", row), ("after", row), ("op", pa.string())])
+
+
+class EnvelopeDecoder:
+    """Decodes envelopes: an update is two rows, -U before +U; an empty message is a tombstone."""
+
+    def __init__(self, settings: Settings, reader: Type, fields: Sequence[pa.Field]) -> None:
+        around = envelope(fields)
+        narrow = _narrowed(reader.without_null()[0], {field.name for field in fields})
+        self._reader = FramedReader(settings, narrow, list(around))
+        self._envelopes, self._rows = Assembler(list(around)), Assembler(fields)
+
+    def decode(self, messages: Sequence[bytes | None]) -> Decoded:
+        present, indexes = without_nulls([message or None for message in messages])
+        pieces = self._reader.read(present, indexes) if present else []
+        found = self._envelopes.decoded(pieces, len(messages))
+        origin = range(len(messages)) if found.origin is None else found.origin.to_pylist()
+        return self._changes(found, origin)
+
+    def _changes(self, found: Decoded, origin: Sequence[int]) -> Decoded:
+        before, after, ops = found.rows.columns
+        count = len(ops)
+        has_before, has_after = before.is_valid().to_pylist(), after.is_valid().to_pylist()
+        picks: list[int] = []  # counts through the befores, then through the afters
+        kinds: list[int] = []
+        origins: list[int] = []
+        rejected = list(found.rejected)
+        for place, (index, op) in enumerate(zip(origin, ops.to_pylist(), strict=True)):
+            reason = _unusable(op, has_before[place], has_after[place])
+            if reason:
+                rejected.append(Rejected(index, reason))
+            elif op == "u":
+                picks += (place, count + place)
+                kinds += (BEFORE, AFTER)
+                origins += (index, index)
+            else:
+                deleted = op == "d"
+                picks.append(place if deleted else count + place)
+                kinds.append(DELETE if deleted else INSERT)
+                origins.append(index)
+        rows = pa.concat_arrays([before, after]).take(pa.array(picks, pa.int32()))
+        batch = self._rows.batch(rows.flatten(), len(picks))
+        rejected.sort()
+        return Decoded(batch, pa.array(origins, pa.int32()), pa.array(kinds, pa.int8()), rejected)
+
+
+def _unusable(op: str | None, has_before: bool, has_after: bool) -> str:
+    """Why there are no rows in an envelope; empty if there are."""
+    if op not in ("c", "r", "u", "d"):
+        return "'op' is null" if op is None else f"'op' is '{op}', not one of c, r, u, d"
+    if op in ("u", "d") and not has_before:
+        return (
+            f"'before' is null with op '{op}'; a PostgreSQL table needs REPLICA IDENTITY FULL "
+            "to send it"
+        )
+    return "" if op == "d" or has_after else f"'after' is null with op '{op}'"
+
+
+def _narrowed(record: Type, names: set[str]) -> Type:
+    """The envelope's record, with only the wanted columns in its rows."""
+
+    def narrow(field: Field) -> Field:
+        row, nullable = field.type.without_null()
+        if row.kind != "record":
+            return field
+        kept = [each for each in row.fields if each.name in names]
+        small = dataclasses.replace(row, fields=kept)
+        kind = Type("union", branches=[Type("null"), small]) if nullable else small
+        return dataclasses.replace(field, type=kind)
+
+    return dataclasses.replace(record, fields=[narrow(field) for field in record.fields])
+
+
+class EnvelopeEncoder:
+    """Encodes +I and +U as created, -U and -D as deleted rows."""
+
+    def __init__(
+        self, settings: Settings, subject: str, text: str, avro: Type, schema: pa.Schema
+    ) -> None:
+        self._fields, self._around = list(schema), envelope(schema)
+        self._writer = FramedWriter(settings, subject, text, avro, self._around)
+
+    def encode(
+        self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
+    ) -> Sequence[bytes | None]:
+        count = rows.num_rows
+        if kinds is None:
+            kinds = pa.array([INSERT] * count, pa.int8())
+        gone = pc.is_in(kinds, pa.array([BEFORE, DELETE], pa.int8()))
+        before = self._struct(rows, pc.invert(gone))
+        after = self._struct(rows, gone)
+        ops = pc.if_else(gone, "d", "c")
+        return self._writer.write(
+            pa.RecordBatch.from_arrays([before, after, ops], schema=self._around)
+        )
+
+    def _struct(self, rows: pa.RecordBatch, absent: pa.BooleanArray) -> pa.StructArray:
+        return pa.StructArray.from_arrays(rows.columns, fields=self._fields, mask=absent)
