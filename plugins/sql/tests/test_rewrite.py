@@ -510,6 +510,19 @@ def test_a_refusal_points_at_its_line_in_a_script():
     )
 
 
+def test_a_query_nested_too_deeply_is_refused():
+    text = "(" * 3000 + "1" + ")" * 3000
+    with pytest.raises(SqlError, match="this query is nested too deeply"):
+        rewrite(SqlText(f"SELECT {text}"))
+    with pytest.raises(SqlError, match="this expression is nested too deeply"):
+        rewrite_expression(SqlText(text))
+
+
+def test_a_long_query_is_not_a_deep_one():
+    text = "SELECT " + "1 + " * 3000 + "1 AS total"
+    assert rewrite(SqlText(text)).sql == text
+
+
 # --- for any input --------------------------------------------------------------------------------
 
 

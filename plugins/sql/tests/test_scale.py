@@ -1,6 +1,8 @@
 import time
 
 from streamcore_sql import parse
+from streamcore_sql.cursor import SqlText
+from streamcore_sql.rewrite import rewrite
 
 TABLE = """
 CREATE TABLE t{n} (
@@ -33,6 +35,14 @@ def test_a_script_of_ten_megabytes_is_read_in_linear_time():
     count, ten_times = cpu_seconds(small * 10)
     assert count == 10
     assert ten_times < 30 * max(seconds, 0.05)
+
+
+def test_many_constant_rows_are_rewritten_in_linear_time():
+    rows = "VALUES " + "(1, 'it''s', -2.5, NULL, TRUE),\n" * 20_000 + "(1, '', 0, NULL, FALSE)"
+    start = time.process_time()
+    sql = rewrite(SqlText(rows)).sql
+    assert time.process_time() - start < 10
+    assert sql.startswith(r"VALUES (1, 'it\'s', -2.5, NULL, TRUE), (1,")
 
 
 def test_deep_nesting_and_unclosed_comments_do_not_slow_reading_down():

@@ -305,5 +305,11 @@ def test_options_in_a_hint_know_their_places():
     assert (parse(text)[0].options[0].place.line, parse(text)[0].options[0].place.column) == (2, 14)
 
 
+def test_what_follows_a_long_query_is_read():
+    [insert, select] = parse("INSERT INTO t SELECT a FROM u ON CONFLICT DO ERROR; SELECT 1")
+    assert insert.on_conflict == "ERROR"
+    assert select.query.text == "SELECT 1"
+
+
 def test_repr_never_shows_an_option_value():
     assert "hunter2" not in repr(parse("CREATE TABLE t WITH ('password' = 'hunter2')"))

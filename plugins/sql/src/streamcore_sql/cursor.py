@@ -57,6 +57,15 @@ class Cursor:
             self.previous = token
         return token
 
+    def _next(self) -> Token:
+        """Advance and return the new token; drops the old ones, for queries as long as a script."""
+        self.previous = self._ahead[self._at]
+        self._at += 1
+        if self._at == len(self._ahead):
+            self._ahead = [next(self._more, self._end)]
+            self._at = 0
+        return self._ahead[self._at]
+
     def forget(self) -> None:
         """Drop what was read: called between statements, so that memory stays flat."""
         del self._ahead[: self._at]
@@ -177,8 +186,7 @@ class Cursor:
                 if opened[-1].word != _CLOSERS[word]:
                     self.fail(f"'{_OPENERS[opened[-1].word]}'")
                 opened.pop()
-            self.advance()
-            token = self.peek(0)
+            token = self._next()
         if opened:
             close = _OPENERS[opened[-1].word]
             trouble = f"'{opened[-1].word}' is never closed"

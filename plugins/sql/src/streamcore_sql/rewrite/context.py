@@ -50,8 +50,6 @@ class Context:
             tree = sqlglot.parse_one(prepared.text, read="spark")
         except SqlglotError as error:
             raise self._syntax_error(error, prepared) from None
-        except RecursionError:
-            raise SqlError("this query is nested too deeply", query.place) from None
         for node in tree.walk():
             if "start" in node.meta:
                 node.meta["text"] = len(self.prepared) - 1

@@ -48,15 +48,30 @@ _TAILS = {
     "JSON_EXISTS": {"TRUE", "FALSE", "UNKNOWN", "ERROR"},
     "JSON_OBJECT": {"NULL", "ABSENT"},
 }
+_CONSTANT_WORDS = frozenset({"(", ")", ",", "-", "+", "NULL", "TRUE", "FALSE"})
 _PAIRS = {"(": ")", "[": "]"}
 
 
 def prepare(query: SqlText, aside: Aside) -> Prepared:
     """Turn a query into text for the parser."""
-    place = query.place
-    if place is NOWHERE:
-        place = Place(Source(query.text), 0, len(query.text))
-    return _Prepass(place, aside).run()
+    return _Prepass(_place(query), aside).run()
+
+
+def constant_rows(query: SqlText) -> str | None:
+    """Spark's text for VALUES with nothing but constants, which needs no parser: it may be long."""
+    prepass = _Prepass(_place(query), Aside())
+    first, *rest = prepass.tokens
+    constants = all(
+        token.kind in (Kind.STRING, Kind.NUMBER, Kind.END) or token.word in _CONSTANT_WORDS
+        for token in rest
+    )
+    return prepass.run().text if first.word == "VALUES" and constants else None
+
+
+def _place(query: SqlText) -> Place:
+    if query.place is NOWHERE:
+        return Place(Source(query.text), 0, len(query.text))
+    return query.place
 
 
 @dataclass

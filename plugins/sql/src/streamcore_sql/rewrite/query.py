@@ -15,6 +15,7 @@ from .deduplication import drop_duplicates, keep_one_per_key
 from .durations import milliseconds
 from .functions import render_calls
 from .joins import rewrite_joins
+from .prepass import constant_rows
 from .result import Rewritten, Stage, TemporalJoin
 from .tables import load, needed_columns
 from .window_tables import expand_windows
@@ -35,7 +36,17 @@ def rewrite(
     query (`streaming=False`) may sort, rank and count distinct as Spark does. `prefix` starts
     the name of every temporary view.
     """
+    if rows := constant_rows(query):
+        return Rewritten(rows)
     context = Context(lookup, streaming, approximate_distinct, prefix)
+    try:
+        return _rewrite(query, context)
+    except RecursionError:
+        raise SqlError("this query is nested too deeply", query.place) from None
+
+
+def _rewrite(query: SqlText, context: Context) -> Rewritten:
+    streaming = context.streaming
     tree = exp.Subquery(this=load(query, context))
     windows = Windows(context)
     expand_windows(tree, windows)
@@ -71,8 +82,10 @@ def rewrite(
 def rewrite_expression(expression: SqlText, *, lookup: Lookup = lambda name: None) -> str:
     """Rewrite an expression, such as that of a computed column."""
     context = Context(lookup)
-    holder = exp.Paren(this=context.parse(expression))
-    return spark_sql(render_calls(holder.this.pop(), context))
+    try:
+        return spark_sql(render_calls(context.parse(expression), context))
+    except RecursionError:
+        raise SqlError("this expression is nested too deeply", expression.place) from None
 
 
 def watermark_delay(watermark: Watermark) -> int:
@@ -105,6 +118,8 @@ def _refuse(tree: exp.Expr, context: Context) -> None:
 
 def _stages(tree: exp.Expr, context: Context) -> Iterator[Stage]:
     """Cut out what SQL cannot say, inner parts first, and leave a view's name in their place."""
+    if not context.staged:
+        return
     operations = {id(node): operation for node, operation in context.staged}
     nodes = [node for node in _inner_first(tree) if id(node) in operations]
     for number, node in enumerate(nodes, 1):
