@@ -470,6 +470,7 @@ def test_null_in_a_not_null_column_rejects_the_message_with_the_column():
     assert rejection(schema, b'{"a":1,"b":{}}') == f"column 'b.c': {null}"
     assert rejection(schema, b'{"a":1,"d":[1,null]}') == f"column 'd[1]': {null}"
     assert rejection(table(a="DECIMAL(3, 0) NOT NULL"), b'{"a":12345}') == f"column 'a': {null}"
+    assert rejection(table(b="INT", a="INT NOT NULL"), b"{}") == f"column 'a': {null}"
     decoded = build("json", IGNORE).decoder(schema).decode([b'{"a":"x"}', b'{"a":1}'])
     assert decoded.rows.to_pylist() == [{"a": 1, "b": None, "d": None}]
     assert decoded.ignored == 1

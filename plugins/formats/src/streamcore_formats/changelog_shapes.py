@@ -174,8 +174,8 @@ class Edits:
 
 def _overlaid(row: Any, old: Any) -> Any:
     """The row with the former values in place of those that changed."""
-    pairs = zip(structs.astuple(row), structs.astuple(old), strict=True)
-    return type(row)(*[now if former is UNSET else former for now, former in pairs])
+    former = structs.asdict(old)
+    return structs.replace(row, **{name: v for name, v in former.items() if v is not UNSET})
 
 
 def _named(name: str, value: Any, read: ReadRow) -> list[Any]:

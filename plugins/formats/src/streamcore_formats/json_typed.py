@@ -48,7 +48,7 @@ class TypedRows:
         for name, each, field in zip(names, typed, fields, strict=True):
             needed = rules.fail_on_missing or not field.nullable
             members.append((name, each.annotation) if needed else (name, each.annotation, None))
-        self.type = msgspec.defstruct("Row", members, rename=rename, gc=False)
+        self.type = msgspec.defstruct("Row", members, rename=rename, gc=False, kw_only=True)
         some = [
             (name, msgspec.Raw if each.annotation is msgspec.Raw else each.annotation | None, UNSET)
             for name, each in zip(names, typed, strict=True)
