@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from streamcore import Column, Table
+from streamcore.description import describe
+from streamcore.examples import example_options
 from streamcore.registry import KINDS, installed
-from streamcore.testing import PluginContract
+from streamcore.testing import PluginContract, arrow_schema
 
 ROOT = Path(__file__).parent.parent
 MEMBERS = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
@@ -103,9 +106,6 @@ def test_nothing_of_ours_clashes_or_is_broken():
     sorted(key for key in installed().active if key[0] in KINDS and key != NEEDS_A_CLASS_OF_YOURS),
 )
 def test_every_plugin_explains_itself_and_its_example_works(kind, identifier):
-    from streamcore.description import describe
-    from streamcore.examples import example_options
-
     registry = installed()
     facts = describe(registry, kind, identifier)
     cls = registry.find(kind, identifier)
@@ -128,11 +128,35 @@ def test_every_plugin_explains_itself_and_its_example_works(kind, identifier):
     ("kind", "identifier"), sorted(key for key in installed().active if key[0] in KINDS)
 )
 def test_examples_are_statements_that_the_sql_front_end_understands(kind, identifier):
-    from streamcore.description import describe
     from streamcore_sql import parse
 
     parsed = parse(describe(installed(), kind, identifier).example)
     assert [type(statement).__name__ for statement in parsed] == ["CreateTable"]
+
+
+@pytest.mark.parametrize("identifier", installed().names("format"))
+def test_formats_take_the_columns_of_their_example(identifier):
+    cls = installed().find("format", identifier)
+    plugin = installed().build("format", identifier, example_options(cls, installed()))
+    schema = arrow_schema(dict(column.split(" ", 1) for column in cls.example_columns))
+    for writing in (False, True):
+        assert list(plugin.schema_problems(schema, writing=writing)) == []
+
+
+@pytest.mark.parametrize("identifier", installed().names("connector"))
+def test_connectors_take_the_columns_of_their_example(identifier):
+    cls = installed().find("connector", identifier)
+    plugin = installed().build("connector", identifier, example_options(cls, installed()))
+    key = [text for text in cls.example_columns if text.startswith("PRIMARY KEY")]
+    columns = [Column(*text.split(" ", 1)) for text in cls.example_columns if text not in key]
+    names = re.findall(r"\w+", key[0].partition("(")[2].partition(")")[0]) if key else []
+    table = Table(tuple(columns), "example", tuple(names))
+    for writing, sides in (
+        (False, ("reader", "stream_reader")),
+        (True, ("writer", "stream_writer")),
+    ):
+        if any(cls.can(side) for side in sides):
+            assert list(plugin.table_problems(table, writing=writing)) == []
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=name_of)

@@ -41,6 +41,8 @@ class Plugin:
     """Whether an option may name a class of this kind by its dotted Python path."""
     example_columns: ClassVar[tuple[str, ...]] = ("id BIGINT", "name STRING")
     """The columns and constraints of the CREATE TABLE that `describe` shows."""
+    example_options: ClassVar[Mapping[str, str]] = {}
+    """Options of that CREATE TABLE; those that are required need not be named."""
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True, kw_only=True)(cls)

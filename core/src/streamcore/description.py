@@ -9,7 +9,7 @@ from typing import Any
 
 from .api import Connector, Format, Partitioner, Plugin, RecordFormat
 from .errors import StreamcoreError
-from .examples import example_options, example_table
+from .examples import example_options, example_table, holder
 from .options import Declared, declared
 from .registry import Registry
 from .table import INSERT_ONLY, MetadataKey
@@ -69,6 +69,7 @@ def describe(registry: Registry, kind: str, identifier: str) -> Description:
     """Describe the active plugin of this name."""
     cls: type[Plugin] = registry.find(kind, identifier)
     claim = registry.active.get((cls.kind, cls.identifier))
+    space = _space(cls, registry)
     return Description(
         cls.kind,
         cls.identifier,
@@ -76,7 +77,7 @@ def describe(registry: Registry, kind: str, identifier: str) -> Description:
         claim.version if claim else "",
         inspect.cleandoc(cls.__doc__ or ""),
         _capabilities(cls, registry),
-        tuple(_option_facts(each, _prefix(cls)) for each in declared(cls)),
+        tuple(_option_facts(each, space) for each in declared(cls)),
         tuple(
             MetadataFacts(key, facts.type, facts.writable, facts.doc)
             for key, facts in _metadata(cls, registry).items()
@@ -85,10 +86,12 @@ def describe(registry: Registry, kind: str, identifier: str) -> Description:
     )
 
 
-def _prefix(cls: type[Plugin]) -> str:
-    """What stands before the keys of a plugin that another one names."""
+def _space(cls: type[Plugin], registry: Registry) -> str:
+    """What stands before the keys of a plugin that a connector names."""
     if issubclass(cls, Connector):
         return ""
+    if found := holder(cls, registry):
+        return found[1].space(found[1].spec.key, cls)
     return f"{cls.identifier}." if cls.option_prefix is None else cls.option_prefix
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 from .api import Plugin
+from .claims import Claim
 from .errors import OptionError, Problem
 from .filling import build
 from .options import Declared, declared
@@ -26,7 +26,7 @@ _FIRST_CHOICE = ("json", "kafka", "default", "auto")
 
 def example_options(cls: type[Plugin], registry: Registry) -> dict[str, str]:
     """Options that work: the required ones, and others only as far as these are not enough."""
-    options = _required(cls, registry, "")
+    options = {**_required(cls, registry, ""), **cls.example_options}
     worries = _worries(cls, options, registry)
     for each in declared(cls):
         named = any(problem.key == each.spec.key for problem in worries)
@@ -70,47 +70,52 @@ def _nested(each: Declared, key: str, identifier: str, registry: Registry) -> di
     claim = registry.active.get((each.hint.kind, identifier))
     if claim is None:
         return {}
-    stem = key + "." if each.spec.below else key[: key.rfind(".") + 1]
-    own = claim.factory.option_prefix
-    prefix = stem + (f"{identifier}." if own is None else own)
-    return _required(claim.factory, registry, prefix)
+    return _required(claim.factory, registry, each.space(key, claim.factory))
+
+
+def holder(cls: type[Plugin], registry: Registry) -> tuple[type[Plugin], Declared] | None:
+    """A connector with an option that can name this plugin: one of the same package, if any."""
+    mine = registry.active.get((cls.kind, cls.identifier))
+
+    def rank(claim: Claim) -> tuple[bool, bool, str]:
+        stranger = mine is None or claim.distribution != mine.distribution
+        return stranger, claim.identifier not in _FIRST_CHOICE, claim.identifier
+
+    connectors = [claim for (kind, _), claim in registry.active.items() if kind == "connector"]
+    for claim in sorted(connectors, key=rank):
+        for each in declared(claim.factory):
+            if each.names_a_plugin and each.hint.kind == cls.kind:
+                return claim.factory, each
+    return None
 
 
 def example_table(cls: type[Plugin], registry: Registry) -> str:
     """A statement that creates a table with this plugin; only options, if nothing can hold it."""
-    columns = cls.example_columns
     if cls.kind == "connector":
-        return _statement(cls.identifier, columns, cls.identifier, example_options(cls, registry))
-    for connector in sorted(
-        registry.names("connector"), key=lambda name: name not in _FIRST_CHOICE
-    ):
-        factory = registry.active["connector", connector].factory
-        for each in declared(factory):
-            if each.names_a_plugin and each.hint.kind == cls.kind:
-                options = _with(cls, each, factory, registry)
-                return _statement(connector, columns, connector, options)
+        return _statement(cls, cls.example_columns, example_options(cls, registry))
+    if found := holder(cls, registry):
+        connector, each = found
+        return _statement(connector, cls.example_columns, _with(cls, each, connector, registry))
     return _listed({cls.kind: cls.identifier, **_required(cls, registry, f"{cls.identifier}.")})
 
 
 def _with(
-    cls: type[Plugin], holder: Declared, connector: type[Any], registry: Registry
+    cls: type[Plugin], each: Declared, connector: type[Plugin], registry: Registry
 ) -> dict[str, str]:
     """The connector's example, with this plugin in the place of the one it had."""
     options = example_options(connector, registry)
-    key = holder.spec.key
+    key = each.spec.key
     if key in options:
-        for gone in _nested(holder, key, options[key], registry):
+        for gone in _nested(each, key, options[key], registry):
             del options[gone]
     options[key] = cls.identifier
-    return options | _nested(holder, key, cls.identifier, registry)
+    return options | _nested(each, key, cls.identifier, registry)
 
 
-def _statement(
-    name: str, columns: tuple[str, ...], connector: str, options: Mapping[str, str]
-) -> str:
+def _statement(cls: type[Plugin], columns: tuple[str, ...], options: Mapping[str, str]) -> str:
     listed = ",\n".join(f"  {column}" for column in columns)
-    table = name.replace("-", "_") + "_table"
-    with_ = _listed({"connector": connector, **options})
+    table = cls.identifier.replace("-", "_") + "_table"
+    with_ = _listed({"connector": cls.identifier, **options})
     return f"CREATE TABLE {table} (\n{listed}\n) WITH (\n{with_}\n);"
 
 

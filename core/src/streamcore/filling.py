@@ -178,7 +178,4 @@ class _Filling:
             sentences = [line if line[-1] in ".?" else line + "." for line in lines]
             self.problems.append(Problem(key, " ".join(sentences).rstrip(".")))
             return MISSING
-        # 'value.format' = 'json' reads its options from 'value.json.*'
-        stem = key + "." if each.spec.below else key[: key.rfind(".") + 1]
-        own = factory.option_prefix
-        return self.fill(factory, stem + (f"{factory.identifier}." if own is None else own))
+        return self.fill(factory, each.space(key, factory))

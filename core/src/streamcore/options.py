@@ -56,6 +56,14 @@ class Declared:
     def names_a_plugin(self) -> bool:
         return hasattr(self.hint, "kind")
 
+    def space(self, key: str, factory: Any) -> str:
+        """Where the plugin named under `key` reads its options: 'value.format' = 'json' reads
+        'value.json.*'.
+        """
+        stem = key + "." if self.spec.below else key[: key.rfind(".") + 1]
+        own = factory.option_prefix
+        return stem + (f"{factory.identifier}." if own is None else str(own))
+
     def default_text(self) -> str:
         """The default as a user would write it; empty when there is none."""
         if self.default is MISSING or self.default in (None, ()) or self.is_map:

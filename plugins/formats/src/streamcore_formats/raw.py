@@ -37,6 +37,7 @@ class Raw(Format):
     """Text, bytes, a number or a boolean as they are, in a table of one column."""
 
     identifier = "raw"
+    example_columns = ("message STRING",)
 
     charset: str = option(
         "charset", "The charset of a STRING column.", default="UTF-8", check=_charset
