@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from streamcore import Format, MetadataKey, Partitioner, Problem, Secret, Table, at_least, option
 from streamcore_kafka.connector import Kafka
@@ -36,6 +36,8 @@ class UpsertKafka(Kafka):
     """Reads and writes a topic as a table with a primary key: a value upserts, a null deletes."""
 
     identifier = "upsert-kafka"
+    example_columns = ("id BIGINT", "name STRING", "PRIMARY KEY (id) NOT ENFORCED")
+    example_options: ClassVar[Mapping[str, str]] = {"topic": "orders"}
 
     format: Format = option("value.format", "How values are encoded; an insert-only format.")
     key_format: Format = option("key.format", "How keys are encoded; an insert-only format.")
