@@ -442,7 +442,7 @@ def test_identifiers_are_completed():
 def healthy(monkeypatch, tmp_path):
     for variable in ("STREAMCORE_KAFKA", "STREAMCORE_SCHEMA_REGISTRY", "STREAMCORE_KINESIS"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("STREAMCORE_CACHE", str(tmp_path))
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
 
 
 @pytest.mark.usefixtures("healthy")

@@ -55,7 +55,7 @@ def metadata_table(keys: Iterable[MetadataFacts]) -> str:
     rows = [
         (
             f"`{each.key}`",
-            f"`{each.type}`",
+            f"`{_unquoted(each.type)}`",
             "R/W" if each.writable else "R",
             _escaped(each.description),
         )
@@ -89,6 +89,11 @@ def _default(each: OptionFacts) -> str:
     if each.required:
         return "*required*"
     return f"`{_escaped(each.default)}`" if each.default else ""
+
+
+def _unquoted(text: str) -> str:
+    """A type without the backticks around its field names, which Markdown would take as its own."""
+    return text.replace("`", "")
 
 
 def _escaped(text: str) -> str:
