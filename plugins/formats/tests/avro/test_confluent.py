@@ -211,20 +211,35 @@ def test_a_required_column_the_writer_does_not_have_is_named(client, options, su
     )
 
 
+MICROS = {"type": "long", "logicalType": "timestamp-micros"}
+TIME_MICROS = {"type": "long", "logicalType": "time-micros"}
+SCALE_4 = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 4}
+FIXED_5 = {"type": "fixed", "name": "d", "size": 5, "logicalType": "decimal", "precision": 9}
+FIXED_3 = {"type": "fixed", "name": "h", "size": 3}
+BEFORE_1970 = dt.datetime(1969, 12, 31, 23, 59, 59, 999999)
+BEFORE_1970_IN_MILLIS = dt.datetime(1969, 12, 31, 23, 59, 59, 999000)
+
+
 @pytest.mark.parametrize(
     ("theirs", "their_sql", "value", "sql", "expected"),
     [
-        ({"type": "long", "logicalType": "timestamp-micros"}, "TIMESTAMP(6)")
-        + (dt.datetime(1969, 12, 31, 23, 59, 59, 999999), "TIMESTAMP(3)")
-        + (dt.datetime(1969, 12, 31, 23, 59, 59, 999000),),
-        ({"type": "long", "logicalType": "time-micros"}, "TIME(6)")
-        + (dt.time(1, 2, 3, 456789), "TIME(3)", dt.time(1, 2, 3, 456000)),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 4},)
-        + ("DECIMAL(9, 4)", Decimal("1.2500"), "DECIMAL(5, 2)", Decimal("1.25")),
-        ({"type": "fixed", "name": "d", "size": 5, "logicalType": "decimal"} | {"precision": 9},)
-        + ("DECIMAL(9, 0)", Decimal("-77"), "DECIMAL(9, 2)", Decimal("-77.00")),
-        ({"type": "fixed", "name": "h", "size": 3}, "BYTES", b"\x00\x01\x02", "BYTES")
-        + (b"\x00\x01\x02",),
+        (
+            MICROS,
+            "TIMESTAMP(6)",
+            BEFORE_1970,
+            "TIMESTAMP(3)",
+            BEFORE_1970.replace(microsecond=999000),
+        ),
+        (TIME_MICROS, "TIME(6)", dt.time(1, 2, 3, 456789), "TIME(3)", dt.time(1, 2, 3, 456000)),
+        (SCALE_4, "DECIMAL(9, 4)", Decimal("1.2500"), "DECIMAL(5, 2)", Decimal("1.25")),
+        (FIXED_5, "DECIMAL(9, 0)", Decimal("-77"), "DECIMAL(9, 2)", Decimal("-77.00")),
+        (
+            {"type": "fixed", "name": "h", "size": 3},
+            "BYTES",
+            b"\x00\x01\x02",
+            "BYTES",
+            b"\x00\x01\x02",
+        ),
         ("bytes", "BYTES", "é".encode(), "STRING", "é"),
         ("string", "STRING", "é", "BYTES", "é".encode()),
         ("float", "FLOAT", 0.5, "DOUBLE", 0.5),
@@ -247,8 +262,13 @@ def test_values_keep_their_meaning_in_another_type(
         ("double", "DOUBLE", 7.0, "FLOAT", "'a': double cannot be read as float"),
         ("int", "INT", 7, "STRING", "'a': int cannot be read as string"),
         (["null", "int"], "INT", None, "INT NOT NULL", "'a': null, but it is NOT NULL"),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 4},)
-        + ("DECIMAL(9, 4)", Decimal("1.2345"), "DECIMAL(9, 2)", "does not fit DECIMAL(9, 2)"),
+        (
+            SCALE_4,
+            "DECIMAL(9, 4)",
+            Decimal("1.2345"),
+            "DECIMAL(9, 2)",
+            "does not fit DECIMAL(9, 2)",
+        ),
     ],
 )
 def test_what_would_change_a_value_is_rejected(

@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -128,7 +129,7 @@ class Registry:
             seen.add(key)
             if len(seen) > _MOST_REFERENCES:
                 raise SchemaError(f"builds on more than {_MOST_REFERENCES} other schemas")
-            found = self._patiently(lambda key=key: self._client.get_version(*key)).schema
+            found = self._patiently(partial(self._client.get_version, *key)).schema
             ready[key] = found.schema_str or ""
             todo.append((reference, True))
             todo += [(each, False) for each in reversed(found.references or [])]
@@ -199,11 +200,14 @@ def _make_room(known: dict[int, Any]) -> None:
         known.clear()
 
 
-class _TooLarge(Exception):
+class _TooLarge(Exception):  # noqa: N818 - says what the answer was
     """An answer nobody should keep in memory."""
 
 
-class _Capped(httpx.SyncByteStream):  # type: ignore[misc] # httpx is untyped here
+_ByteStream: Any = httpx.SyncByteStream
+
+
+class _Capped(_ByteStream):  # type: ignore[misc] # the client's HTTP library comes without types
     """The body of an answer, cut off where it gets too large."""
 
     def __init__(self, stream: Any) -> None:

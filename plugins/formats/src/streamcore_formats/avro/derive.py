@@ -162,7 +162,7 @@ def _arrow_type(avro: Type, inside: tuple[Type, ...]) -> pa.DataType | None:
         return pa.list_(item) if avro.kind == "array" else pa.map_(pa.string(), item)
     if avro.kind == "record":
         fields = [arrow_field(field.name, field.type, inside) for field in avro.fields]
-        return None if None in fields else pa.struct(fields)
+        return None if any(field is None for field in fields) else pa.struct(fields)
     return _ARROW.get(avro.kind)
 
 
