@@ -8,6 +8,8 @@ import sys
 import pytest
 from streamcore.testing.services import SparkCluster
 
+pytestmark = pytest.mark.soak  # five JVMs
+
 JOB = """
 import os, signal, sys
 from streamcore.spark.session import session
@@ -32,7 +34,6 @@ with SparkCluster(workers=1) as cluster:
 """
 
 
-@pytest.mark.soak
 def test_tasks_run_on_workers_and_survive_a_killed_executor():
     done = subprocess.run([sys.executable, "-c", JOB], capture_output=True, text=True)
     assert done.stdout.split() == ["True", "2", "True"], done.stderr

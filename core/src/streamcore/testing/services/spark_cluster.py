@@ -17,6 +17,7 @@ from .process import (
 )
 
 DEPLOY = "org.apache.spark.deploy"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # they start and wait, no more
 REGISTERED = "Successfully registered with master"
 
 
@@ -46,9 +47,10 @@ class SparkCluster(Service):
         return self
 
     def stop(self) -> None:
-        for process in (*self.workers, self._master):
-            if process is not None:
-                process.stop()
+        for worker in self.workers:
+            worker.stop()  # in order: it ends its executors
+        if self._master is not None:
+            self._master.kill()
         if self._workspace is not None:
             self._workspace.remove()
 
@@ -87,6 +89,9 @@ class SparkCluster(Service):
             env={
                 "SPARK_HOME": str(home),
                 "SPARK_LOCAL_IP": HOST,
+                "SPARK_DAEMON_MEMORY": "256m",
+                "SPARK_DAEMON_JAVA_OPTS": QUICK,
+                "SPARK_LAUNCHER_OPTS": QUICK,
                 "SPARK_WORKER_DIR": str(work),
                 "PYSPARK_PYTHON": sys.executable,  # else another python3 runs the tasks
             },
