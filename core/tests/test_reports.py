@@ -19,7 +19,9 @@ def test_reports_of_all_tasks_and_batches_add_up():
     try:
         for batch in range(5):
             for task in range(2):
-                assert send(collector.address, Report("t", "source", "q", batch, task, {"rows": 10}))
+                assert send(
+                    collector.address, Report("t", "source", "q", batch, task, {"rows": 10})
+                )
         assert arrived(collector, "t", "source", "rows", 100)
         assert collector.sides() == [("t", "source")]
     finally:

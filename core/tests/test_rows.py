@@ -213,8 +213,7 @@ def test_an_unknown_row_kind_is_refused():
         ),
         (
             (Changes(), ["id"], "", ValueFields.ALL),
-            "key.format: 'changes' carries updates and deletes; "
-            "a key needs an insert-only format",
+            "key.format: 'changes' carries updates and deletes; a key needs an insert-only format",
         ),
     ],
 )

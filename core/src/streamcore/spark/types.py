@@ -100,8 +100,8 @@ def table_of(schema: T.StructType, name: str = "") -> Table:
             keys[extra["primary-key"]] = field.name
         if "partition-key" in extra:
             partitions[extra["partition-key"]] = field.name
-    ordered = (tuple(found[at] for at in sorted(found)) for found in (keys, partitions))
-    return Table(tuple(columns), name, *ordered)
+    primary, partition = (tuple(found[at] for at in sorted(found)) for found in (keys, partitions))
+    return Table(tuple(columns), name, primary, partition)
 
 
 def sql_type(kind: T.DataType) -> str:

@@ -28,9 +28,11 @@ class PartitionerContract(PluginContract):
     plugin: ClassVar[Partitioner]
     columns: ClassVar[Mapping[str, str]] = {"id": "BIGINT", "name": "STRING"}
     """The columns of the rows it is given."""
+    examples: ClassVar[int] = 50
+    """How many batches of rows each test tries."""
 
     def test_it_chooses_existing_partitions_only(self) -> None:
-        @settings(deadline=None, database=None)
+        @settings(max_examples=self.examples, deadline=None, database=None)
         @given(self._rows(), st.integers(1, 70), st.integers(0, 20))
         def check(batch: tuple[pa.RecordBatch, list[Any]], count: int, task: int) -> None:
             picks = self.plugin.assign(*batch, Target("target", count, task))
@@ -41,7 +43,7 @@ class PartitionerContract(PluginContract):
         check()
 
     def test_it_chooses_usable_partition_keys(self) -> None:
-        @settings(deadline=None, database=None)
+        @settings(max_examples=self.examples, deadline=None, database=None)
         @given(self._rows(), st.integers(1, 70), st.integers(0, 20))
         def check(batch: tuple[pa.RecordBatch, list[Any]], count: int, task: int) -> None:
             keys = self.plugin.assign_keys(batch[0], Target("target", count, task))
