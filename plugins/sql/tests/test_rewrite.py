@@ -348,6 +348,10 @@ def test_a_temporal_join_on_event_time_is_a_stage():
 def test_differences_from_flink_are_noted():
     notes = run("SELECT a / b, PROCTIME() FROM unknown").notes
     assert [note.place.text for note in notes] == ["PROCTIME", "a"]
+    [note] = run("SELECT /*+ STATE_TTL('bid' = '1d') */ item FROM bid").notes
+    assert note.text == (
+        "the hint /*+ STATE_TTL('bid' = '1d') */ is left out: Spark plans by itself"
+    )
 
 
 # --- expressions of a table ---------------------------------------------------------------------
@@ -359,6 +363,16 @@ def test_an_expression_is_rewritten_alone():
     )
     assert rewrite_expression(SqlText("a || 'it''s'")) == "a || 'it\\'s'"
     assert rewrite_expression(SqlText("PROCTIME()")) == "current_timestamp()"
+
+
+def test_an_argument_stays_whole_beside_an_operator():
+    assert rewrite_expression(SqlText("ARRAY_SLICE(a, i + 1, j)")) == (
+        "slice(a, (i + 1), greatest(j - (i + 1) + 1, 0))"
+    )
+    assert rewrite_expression(SqlText("ABS(a + 1)")) == "ABS(a + 1)"
+    assert rewrite_expression(SqlText("GREATEST(a OR b, c)")) == (
+        "CASE WHEN (a OR b) IS NULL OR c IS NULL THEN NULL ELSE GREATEST(a OR b, c) END"
+    )
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,15 @@ def is_aggregate(node: exp.Expr, context: Context) -> bool:
     return call is not None and call.name in AGGREGATES and not isinstance(parent, exp.Window)
 
 
+def _operand(node: exp.Expr) -> str:
+    """An argument's text, in parentheses where an operator beside it could tear it apart."""
+    text = spark_sql(node)
+    apart = isinstance(node, exp.Binary | exp.Not | exp.Between | exp.In) and not isinstance(
+        node, exp.Dot | exp.Kwarg
+    )
+    return f"({text})" if apart else text
+
+
 def _keep_backslashes(like: exp.Like) -> None:
     """Flink has no escape character unless one is named; Spark's is the backslash."""
     pattern = like.expression
@@ -59,7 +68,7 @@ def _text(node: exp.Anonymous, call: Call, context: Context, where: str) -> tupl
     first = node.expressions[0] if node.expressions else None
     if isinstance(first, exp.Distinct) and call.name in AGGREGATES:
         return _distinct(call, [spark_sql(value) for value in first.expressions], context, where)
-    args = [spark_sql(arg) for arg in node.expressions]
+    args = [_operand(arg) for arg in node.expressions]
     site = Site(call, node.expressions, args, context)
     if call.name == "AVG" and is_aggregate(node, context) and is_whole(site.nodes[0], context):
         return f"CAST(avg({args[0]}){where} AS BIGINT)", True

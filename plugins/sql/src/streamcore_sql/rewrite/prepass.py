@@ -31,7 +31,9 @@ GROUP SETS CUBE ROLLUP INTERVAL ESCAPE UNNEST ORDINALITY PARTITION LIMIT OF OFFS
 """
 _BEFORE_EXPRESSION = frozenset(_STARTERS.split())  # a name behind another word is an alias
 _NOT_CALLS = frozenset(_CLAUSES.split())  # parentheses follow without making a call
-_BARE_CALLS = frozenset({"LOCALTIMESTAMP", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME"})
+_BARE_CALLS = frozenset(
+    {"LOCALTIMESTAMP", "LOCALTIME", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME"}
+)
 _TYPED_TEXT = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIME": "TIME(6)", "DATE": "DATE"}
 # Keywords that separate the arguments of a call, as commas do elsewhere.
 _SEPARATORS = {
@@ -127,7 +129,8 @@ class _Prepass:
         """Read the next token, or the next few where they only make sense together."""
         token = self.token
         if token.kind is Kind.HINT:
-            self.at += 1  # what a hint asks of Flink's planner means nothing to Spark's
+            self.aside.hints.append(self.place(token))
+            self.at += 1
         elif self.special(token):
             pass
         elif token.kind is Kind.STRING:

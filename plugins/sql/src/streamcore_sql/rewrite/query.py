@@ -61,6 +61,8 @@ def _rewrite(query: SqlText, context: Context) -> Rewritten:
     if any(context.is_call(node, "PROCTIME") for node in tree.find_all(exp.Anonymous)):
         place = next(call.place for _, call in context.calls(tree) if call.name == "PROCTIME")
         context.note("PROCTIME() is the time the micro-batch started, the same for its rows", place)
+    for hint in context.aside.hints:
+        context.note(f"the hint {hint.text} is left out: Spark plans by itself", hint)
     limited = tree.this.args.get("limit") is not None
     ordered = tree.this.args.get("order") is not None
     tree.set("this", render_calls(tree.this.pop(), context))

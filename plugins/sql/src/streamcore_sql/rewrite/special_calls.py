@@ -13,7 +13,7 @@ from ..errors import SqlError
 from ..lexer import Kind, text_value
 from ..source import Source
 from ..typename import parse_type
-from .context import Context
+from .context import Context, spark_sql
 from .durations import duration, milliseconds
 from .placeholders import Call
 from .spark_text import spark_literal, spark_type
@@ -45,7 +45,7 @@ class Site:
         return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
 
     def plain(self) -> str:
-        return f"{self.call.written}({', '.join(self.args)})"
+        return f"{self.call.written}({', '.join(map(spark_sql, self.nodes))})"
 
 
 def _cast(site: Site) -> str:
