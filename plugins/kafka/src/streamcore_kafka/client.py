@@ -5,11 +5,9 @@ The only module that imports the client library.
 
 from __future__ import annotations
 
-import logging
 import re
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -30,16 +28,14 @@ from streamcore.values import masked
 
 from . import properties as _properties
 from .client_keys import KNOWN, PROVIDER
-from .explain import REFUSALS, Report, scrubbed, sentence
+from .explain import PASSING, REFUSALS, Report, scrubbed, sentence
+from .hearing import hearing
 from .keystores import Settings, text
 from .properties import Role, client_id, translated
 
 T = TypeVar("T")
-LOG = logging.getLogger("streamcore.kafka")
 PATIENCE = 30.0
-_RECENT = 60.0
 _FORGET_TOPICS_AFTER = 60.0
-_COUNTED = re.compile(r" \(after \d+ms in state.*")
 
 JAVA_DEFAULTS: dict[Role, dict[str, str]] = {
     Role.CONSUMER: {"isolation.level": "read_uncommitted", "enable.auto.commit": "false"},
@@ -125,46 +121,7 @@ def _made(kind: Callable[..., T], config: dict[str, Any], properties: Settings) 
         raise OptionError("connector 'kafka'", [Problem("properties", trouble)]) from None
 
 
-# --- what clients say ---------------------------------------------------------------------
-
-
-class Heard:
-    """What the clients of one configuration have reported lately, secrets left out."""
-
-    def __init__(self, properties: Settings) -> None:
-        self._properties = properties
-        self._reports: deque[tuple[float, Report]] = deque(maxlen=50)
-        self._logged: dict[str, float] = {}
-
-    def error(self, error: KafkaError) -> None:
-        """Called by a client, while it is polled, about errors of its connections."""
-        self._reports.append((time.monotonic(), Report(error.name(), error.str())))
-
-    def log(self, level: int, template: str, *arguments: object) -> None:
-        """Called by a client, while it is polled, in place of a logger."""
-        line = scrubbed(template % arguments, self._properties)
-        essence = _COUNTED.sub("", line)
-        if self._logged.get(essence, 0.0) < time.monotonic() - _RECENT:  # it reconnects often
-            self._logged[essence] = time.monotonic()
-            LOG.log(level, "%s", line)
-
-    def recently(self) -> list[Report]:
-        since = time.monotonic() - _RECENT
-        return [report for at, report in self._reports if at >= since]
-
-    def forget(self) -> None:
-        self._reports.clear()
-
-
-_HEARD: dict[frozenset[tuple[str, str | Secret]], Heard] = {}
-
-
-def hearing(properties: Settings) -> Heard:
-    """Where clients with these properties report; one per configuration and process."""
-    key = frozenset(properties.items())
-    if key not in _HEARD:
-        _HEARD[key] = Heard(properties)
-    return _HEARD[key]
+# --- asking, and what to make of no answer ------------------------------------------------
 
 
 def explain(error: BaseException | KafkaError, properties: Settings) -> ConnectionFailed:
@@ -195,10 +152,10 @@ def patiently(client: Any, properties: Settings, call: Callable[[float], T]) -> 
             return call(max(0.1, min(step, left)))
         except KafkaException as error:
             client.poll(0)
-            refused = is_refused(properties)
-            silent = error.args[0].name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN")
-            if refused or not silent or left <= step:
+            waiting_helps = error.args[0].name() in PASSING and not is_refused(properties)
+            if not waiting_helps or left <= step:
                 raise explain(error, properties) from None
+            time.sleep(0.05)  # some answers come at once
             step *= 2
 
 
@@ -253,14 +210,31 @@ def topic_names(properties: Settings) -> list[str]:
     return sorted(name for name in found.topics if not name.startswith("__"))
 
 
-@lru_cache(maxsize=256)
-def group_metadata(group: str) -> Any:
-    """What a transaction needs to know about a group without members; asks no broker."""
-    offline = Consumer({"group.id": group, "bootstrap.servers": "", "log_level": 0})
-    try:
-        return offline.consumer_group_metadata()
-    finally:
-        offline.close()
+@lru_cache(maxsize=16)
+def _of_group(items: frozenset[tuple[str, Any]], group: str) -> Consumer:
+    """A consumer for a group's offsets, kept open; sees them without waiting for open commits."""
+    settings = {"group.id": group, "isolation.level": "read_uncommitted"}
+    return consumer(dict(items), **settings)
+
+
+def group_consumer(properties: Settings, group: str) -> Consumer:
+    """A consumer that is no member of its group, for reading and committing its offsets.
+
+    The admin client could do the same, but version 2.16 of the library crashes the process when
+    the group's coordinator moves or is loading.
+    """
+    return _of_group(frozenset(properties.items()), group)
+
+
+def committed(
+    properties: Settings, group: str, places: Sequence[TopicPartition]
+) -> list[TopicPartition]:
+    """What a group has committed; offsets below 0 mean nothing."""
+    asking = group_consumer(properties, group)
+    found: list[TopicPartition] = patiently(
+        asking, properties, lambda seconds: asking.committed(list(places), timeout=seconds)
+    )
+    return found
 
 
 def _about(topic: str, error: KafkaError) -> KafkaError:
@@ -324,7 +298,6 @@ def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:
 
 
 __all__ = [
-    "LOG",
     "ConfigResource",
     "Consumer",
     "ConsumerGroupTopicPartitions",
@@ -339,9 +312,10 @@ __all__ = [
     "TopicPartition",
     "admin",
     "check_properties",
+    "committed",
     "consumer",
     "explain",
-    "group_metadata",
+    "group_consumer",
     "partitions_of",
     "patience",
     "patiently",

@@ -11,6 +11,16 @@ from .properties import secrets_of
 
 REFUSALS = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "_FATAL"})
 SILENCE = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE", "_MSG_TIMED_OUT"})
+PASSING = SILENCE | {
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+    "NOT_LEADER_FOR_PARTITION",
+    "REQUEST_TIMED_OUT",
+    "_WAIT_COORD",
+}
+"""What goes away while brokers start or hand over to each other."""
 _BROKER = re.compile(r"^(?:\[thrd:[^]]*\]: )?(?:\w+://)?([^\s/]+:\d+)/")
 _NOISE = re.compile(
     r"^(?:\[thrd:[^]]*\]: )?(?:\w+://)?[^\s/]+:\d+/\w+: |^Failed to get metadata: "

@@ -8,19 +8,15 @@ rows, in the same transaction, so they say neither more nor less than what reade
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import Any
 
 from .client import (
-    ConsumerGroupTopicPartitions,
-    KafkaException,
     Producer,
     TopicPartition,
     admin,
-    group_metadata,
+    committed,
+    group_consumer,
     patiently,
 )
 from .keystores import Settings
@@ -50,6 +46,9 @@ class Marker:
         except (ValueError, TypeError):
             return None
 
+    def same_run(self, other: Marker) -> bool:
+        return (self.query, self.run) == (other.query, other.run)
+
     def by(self) -> str:
         """The writer, as an error names it."""
         if not self.query:
@@ -58,82 +57,64 @@ class Marker:
 
 
 class Markers:
-    """The markers under one prefix."""
+    """The markers under one prefix, kept as offsets of partition 0 of a topic."""
 
-    def __init__(self, properties: Settings, prefix: str) -> None:
-        self._properties = properties
-        self._admin = _admin(frozenset(properties.items()))
+    def __init__(self, properties: Settings, prefix: str, topic: str) -> None:
+        self._properties, self._topic = properties, topic
         self._group = f"{prefix}-marker"
+
+    @classmethod
+    def find(
+        cls, properties: Settings, prefix: str, topics: Iterable[str]
+    ) -> tuple[str | None, Marker | None]:
+        """The last batch's marker and the topic it is kept with, of all the table's topics."""
+        places = [TopicPartition(topic, 0) for topic in sorted(set(topics))]
+        found = [p for p in committed(properties, f"{prefix}-marker", places) if p.offset >= 0]
+        if not found:
+            return None, None
+        newest = max(found, key=lambda place: int(place.offset))
+        return newest.topic, Marker.from_text(newest.metadata)
 
     def of_batch(self) -> Marker | None:
         """The marker of the batch written last, as far as it is known by now."""
-        return self._read(self._group)[1]
-
-    def settled(self, seconds: float) -> tuple[str | None, Marker | None]:
-        """The last batch's marker and the topic it is kept under, once no commit is under way.
-
-        A transaction whose writer was killed stays under way; its marker does not count.
-        """
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            try:
-                return self._ask(self._group, 5.0, stable=True)
-            except KafkaException as error:
-                if error.args[0].name() != "UNSTABLE_OFFSET_COMMIT":
-                    break
-                time.sleep(0.05)
         return self._read(self._group)
 
     def of_task(self, task: int) -> Marker | None:
         """The marker of what a task has written last."""
-        return self._read(f"{self._group}-{task}")[1]
+        return self._read(f"{self._group}-{task}")
 
     def of_all_tasks(self) -> Mapping[int, Marker]:
         """The marker of every task that has one; lists all groups, so it is for rare cases."""
+        asking = admin(self._properties)
         listed = patiently(
-            self._admin,
+            asking,
             self._properties,
-            lambda seconds: self._admin.list_consumer_groups(request_timeout=seconds).result(),
+            lambda seconds: asking.list_consumer_groups(request_timeout=seconds).result(),
         )
         stem = f"{self._group}-"
         ends = [g.group_id.removeprefix(stem) for g in listed.valid if g.group_id.startswith(stem)]
         found = {int(end): self.of_task(int(end)) for end in ends if end.isdigit()}
         return {task: marker for task, marker in sorted(found.items()) if marker is not None}
 
-    def put(self, producer: Producer, task: int, marker: Marker, topic: str) -> None:
+    def put(self, producer: Producer, task: int, marker: Marker) -> None:
         """Add both markers to the producer's open transaction."""
-        place = TopicPartition(topic, 0, marker.batch + 1, marker.to_text())
         for group in (f"{self._group}-{task}", self._group):
-            producer.send_offsets_to_transaction([place], group_metadata(group), 60.0)
+            owner = group_consumer(self._properties, group).consumer_group_metadata()
+            producer.send_offsets_to_transaction([self._place(marker)], owner, 60.0)
 
-    def put_empty(self, marker: Marker, topic: str) -> None:
+    def put_empty(self, marker: Marker) -> None:
         """Mark a batch without rows, which has no transaction, so that markers do not expire."""
-        place = TopicPartition(topic, 0, marker.batch + 1, marker.to_text())
-        wanted = [ConsumerGroupTopicPartitions(self._group, [place])]
-        self._admin.alter_consumer_group_offsets(wanted)[self._group].result()
+        owner = group_consumer(self._properties, self._group)
+        owner.commit(offsets=[self._place(marker)], asynchronous=False)
 
-    def _read(self, group: str) -> tuple[str | None, Marker | None]:
-        ask = self._ask
-        return patiently(self._admin, self._properties, lambda seconds: ask(group, seconds))
+    def open(self, task: int) -> None:
+        """Start connecting, while there is something else to do."""
+        for group in (self._group, f"{self._group}-{task}"):
+            group_consumer(self._properties, group)
 
-    def _ask(
-        self, group: str, seconds: float, *, stable: bool = False
-    ) -> tuple[str | None, Marker | None]:
-        wanted = [ConsumerGroupTopicPartitions(group)]
-        futures = self._admin.list_consumer_group_offsets(
-            wanted, require_stable=stable, request_timeout=max(1.0, seconds)
-        )
-        found = [place for place in futures[group].result().topic_partitions if place.offset >= 0]
-        for place in found:
-            if place.error is not None:
-                raise KafkaException(place.error)
-        if not found:
-            return None, None
-        newest = max(found, key=lambda place: place.offset)
-        return newest.topic, Marker.from_text(newest.metadata or "")
+    def _place(self, marker: Marker) -> TopicPartition:
+        return TopicPartition(self._topic, 0, marker.batch + 1, marker.to_text())
 
-
-@lru_cache(maxsize=4)
-def _admin(properties: frozenset[tuple[str, Any]]) -> Any:
-    """Kept open while the process lives."""
-    return admin(dict(properties))
+    def _read(self, group: str) -> Marker | None:
+        (found,) = committed(self._properties, group, [TopicPartition(self._topic, 0)])
+        return Marker.from_text(found.metadata) if found.offset >= 0 else None

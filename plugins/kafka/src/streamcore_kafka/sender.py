@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from typing import Any
 
-from streamcore import RecordError
+from streamcore import ConnectionFailed, RecordError
 
 from .client import KafkaError, KafkaException, explain, producer
 from .keystores import Settings, text
@@ -21,6 +21,14 @@ BUFFERS: Mapping[str, str] = {
 }
 """Memory for messages on their way, and how long to fill a batch; the end of a task never waits."""
 _SHORT = 0.05
+
+
+class Undelivered(ConnectionFailed):
+    """A message could not be written; `error` is what the client says."""
+
+    def __init__(self, told: str, error: KafkaError) -> None:
+        super().__init__(told)
+        self.error = error
 
 
 class Sender:
@@ -67,8 +75,7 @@ class Sender:
                 self._send_special(messages)
         except KafkaException as error:
             raise self._refused(error.args[0], messages) from None
-        self.producer.poll(0)
-        self._raise_failure()
+        self._served(self.producer.poll, 0)
         self.rows += len(messages.values)
         self.bytes += sum(map(len, filter(None, messages.values)))
         self.seconds += time.perf_counter() - began
@@ -76,15 +83,15 @@ class Sender:
     def flush(self) -> None:
         """Return when every message is delivered; raise when one is not."""
         began = time.perf_counter()
-        while self.producer.flush(1.0):
-            self._raise_failure()
-        self._raise_failure()
+        while self._served(self.producer.flush, 1.0):
+            continue
         self.seconds += time.perf_counter() - began
 
     def discard(self) -> None:
         """Drop what is still queued, after a failure."""
         self.producer.purge(in_queue=True, in_flight=True, blocking=False)
-        self.producer.flush(1.0)
+        with suppress(KafkaException, SystemError):  # the failure is known already
+            self.producer.flush(1.0)
 
     def _send_plain(self, topic: str, messages: Messages) -> None:
         produce, keys = self.producer.produce, messages.keys
@@ -122,42 +129,48 @@ class Sender:
     def _produce_when_there_is_room(self, *message: Any) -> None:
         """Wait for the broker: this is what slows a task down to the broker's pace."""
         while True:
-            self.producer.poll(_SHORT)
-            self._raise_failure()
+            self._served(self.producer.poll, _SHORT)
             try:
                 self.producer.produce(*message)
                 return
             except BufferError:
                 continue
 
+    def _served(self, call: Callable[[float], int], seconds: float) -> int:
+        """Let the client report; raise for a message it could not deliver."""
+        left = 0
+        try:
+            left = call(seconds)
+        except KafkaException as error:
+            self._failed = self._failed or ("", error.args[0])
+        except SystemError:  # the library's way to say that two errors came at once
+            self._failed = self._failed or ("", KafkaError(KafkaError._FATAL))
+        if self._failed is not None:
+            raise self._undelivered(*self._failed)
+        return left
+
+    def _on_failure(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None and self._failed is None:
+            self._failed = (message.topic(), error)
+
     def _refused(self, error: KafkaError, messages: Messages) -> Exception:
         """A message the client itself would not take, most often for its size."""
         topic = messages.topic if isinstance(messages.topic, str) else messages.topic[0]
         if error.name() != "MSG_SIZE_TOO_LARGE":
-            return self.undelivered(topic, error)
+            return self._undelivered(topic, error)
         size = max(map(len, filter(None, messages.values)))
         return RecordError(
             f"topic '{topic}': a message of {size} bytes is too large; raise "
             "'properties.max.request.size', and 'max.message.bytes' of the topic"
         )
 
-    def _on_failure(self, error: KafkaError | None, message: Any) -> None:
-        if error is not None and self._failed is None:
-            self._failed = (message.topic(), error)
-
-    def _raise_failure(self) -> None:
-        if self._failed is not None:
-            topic, error = self._failed
-            raise self.undelivered(topic, error)
-
-    def undelivered(self, topic: str, error: KafkaError) -> Exception:
+    def _undelivered(self, topic: str, error: KafkaError) -> Undelivered:
         """Say which topic a message could not be written to, and why."""
-        reason = explain(error, self._properties)
+        reason, where = str(explain(error, self._properties)), f"topic '{topic}': " if topic else ""
         if error.name() == "_MSG_TIMED_OUT":
             limit = text(self._properties.get("delivery.timeout.ms")) or "120000"
-            hint = f"not delivered within 'properties.delivery.timeout.ms' ({limit} ms)"
-            return type(reason)(f"topic '{topic}': {hint}; {reason}")
-        return type(reason)(f"topic '{topic}': {reason}")
+            where += f"not delivered within 'properties.delivery.timeout.ms' ({limit} ms): "
+        return Undelivered(where + reason, error)
 
 
 _IDLE: dict[frozenset[tuple[str, object]], Sender] = {}

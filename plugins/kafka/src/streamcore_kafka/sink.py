@@ -110,9 +110,8 @@ class _Writing:
 
             marker = self._ticket.marker(written[0].task)
             if marker.query:
-                Markers(self._kafka.properties, self._ticket.prefix).put_empty(
-                    marker, self._ticket.place
-                )
+                ticket = self._ticket
+                Markers(self._kafka.properties, ticket.prefix, ticket.place).put_empty(marker)
 
 
 class KafkaWriter(_Writing, DataSourceArrowWriter):

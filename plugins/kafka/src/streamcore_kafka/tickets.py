@@ -7,6 +7,7 @@ shows the ticket once more when it has the transactional id to itself.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ class Ticket:
 
     prefix: str
     place: str
-    """The topic that markers are kept under, because offsets need one."""
+    """The topic that markers are kept with, because offsets need one."""
     timeout: int
     before: Marker | None
     write: str
@@ -57,10 +58,10 @@ class Ticket:
         """Called on the driver, for each batch anew."""
         prefix, properties = kafka.transactional_prefix or "", kafka.properties
         timeout = transaction_timeout(properties)
-        topic, before = Markers(properties, prefix).settled(2.0)
-        place = topic or _first_topic(kafka)
+        topics = _topics(kafka)
+        place, before = Markers.find(properties, prefix, topics)
         tasks, trust = kafka.sink_parallelism or 0, kafka.missing_marker is MissingMarker.WRITE
-        return cls(prefix, place, timeout, before, uuid.uuid4().hex, tasks, trust)
+        return cls(prefix, place or min(topics), timeout, before, uuid.uuid4().hex, tasks, trust)
 
     def marker(self, task: Task) -> Marker:
         """The marker of this write, before it has any rows."""
@@ -68,15 +69,15 @@ class Ticket:
         return Marker(task.query, run, self.write, task.batch or 0, self.tasks)
 
 
-def _first_topic(kafka: Kafka) -> str:
+def _topics(kafka: Kafka) -> Sequence[str]:
     if kafka.topic:
-        return min(kafka.topic)
+        return kafka.topic
     pattern = java_pattern(kafka.topic_pattern or "")
     names = [name for name in topic_names(kafka.properties) if matches(pattern, name)]
     if not names:
         trouble = "no topic matches yet, and exactly-once keeps its markers with one; create it"
         raise OptionError("connector 'kafka'", [Problem("topic-pattern", trouble)])
-    return min(names)
+    return names
 
 
 # --- may this batch be written? -------------------------------------------------------------
@@ -88,7 +89,7 @@ def is_repeated(ours: Marker, before: Marker | None) -> bool:
         before is not None
         and bool(ours.query)
         and (before.query, before.batch) == (ours.query, ours.batch)
-        and before.run != ours.run
+        and not before.same_run(ours)
     )
 
 
@@ -96,12 +97,12 @@ def check(ours: Marker, ticket: Ticket, now: Marker | None) -> None:
     """Raise unless this write is the next one in line; `now` is the newest marker there is."""
     prefix, before = ticket.prefix, ticket.before
     stem = f"sink.transactional-id-prefix '{prefix}'"
-    if now != before and (now is None or now.run != ours.run):
+    if now != before and (now is None or not now.same_run(ours)):
         by = now.by() if now else "somebody who deleted its markers"
         raise TransactionRefused(
             f"{stem}: {by} writes with it at the same time; give every query a prefix of its own"
         )
-    if now is not None and now.run == ours.run and now.batch > ours.batch:
+    if now is not None and now.same_run(ours) and now.batch > ours.batch:
         raise TransactionRefused(f"{stem}: batch {ours.batch} is over; batch {now.batch} is there")
     if not ours.query:
         return
@@ -119,7 +120,7 @@ def check(ours: Marker, ticket: Ticket, now: Marker | None) -> None:
                 f"{stem}: it belongs to {before.by()}, not to query {ours.query}; "
                 "give every query a prefix of its own"
             )
-    elif before.run != ours.run and before.batch > ours.batch:
+    elif not before.same_run(ours) and before.batch > ours.batch:
         raise TransactionRefused(
             f"{stem}: batch {ours.batch} is to be written, but {before.by()} was already there; "
             "the query runs twice, or its checkpoint was turned back"

@@ -15,11 +15,12 @@ from streamcore import StreamcoreError
 from streamcore.failpoints import reach
 from streamcore.spark.task import Task
 
-from .client import LOG, KafkaException, Producer, explain, patience, patiently
+from .client import KafkaError, KafkaException, Producer, explain, patience, patiently
+from .hearing import LOG
 from .keystores import Settings, text
 from .markers import Marker, Markers
 from .messages import Messages
-from .sender import Sender
+from .sender import Sender, Undelivered
 from .tickets import (
     Ticket,
     TransactionRefused,
@@ -29,7 +30,13 @@ from .tickets import (
     too_long,
 )
 
-_FENCED = {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING"}
+_FENCED = {
+    "_FENCED",
+    "PRODUCER_FENCED",
+    "INVALID_PRODUCER_EPOCH",
+    "INVALID_PRODUCER_ID_MAPPING",
+    "_FATAL",
+}
 
 
 class Transaction:
@@ -38,7 +45,7 @@ class Transaction:
     def __init__(self, properties: Settings, ticket: Ticket, task: Task) -> None:
         self._properties, self._ticket, self._task = properties, ticket, task
         self._ours = ticket.marker(task)
-        self._markers = Markers(properties, ticket.prefix)
+        self._markers = Markers(properties, ticket.prefix, ticket.place)
         self._repeated = is_repeated(self._ours, ticket.before)
         if ticket.tasks and task.partition >= ticket.tasks:
             raise TransactionRefused(
@@ -57,8 +64,10 @@ class Transaction:
             self._write(sender, rows or iter(()))
         except BaseException as error:
             self._abort(sender)
-            if isinstance(error, KafkaException):
-                raise self._explained(error, time.monotonic() - began) from None
+            if cause := _cause(error):
+                known = self._explained(cause, time.monotonic() - began)
+                if known or isinstance(error, KafkaException):
+                    raise known or explain(error, self._properties) from None
             raise
         return sender
 
@@ -77,6 +86,7 @@ class Transaction:
     def _write(self, sender: Sender, rows: Iterator[Messages]) -> None:
         producer, task = sender.producer, self._task.partition
         reach("init")
+        self._markers.open(task)
         self._connect(producer)
         self._retried(producer.init_transactions)
         check(self._ours, self._ticket, self._markers.of_batch())
@@ -119,7 +129,7 @@ class Transaction:
     def _commit(self, sender: Sender) -> None:
         producer, task = sender.producer, self._task.partition
         reach("marker")
-        self._markers.put(producer, task, self._ours, self._ticket.place)
+        self._markers.put(producer, task, self._ours)
         reach("commit")
         self._retried(producer.commit_transaction)
         reach("committed")
@@ -128,7 +138,8 @@ class Transaction:
     def _settle(self, task: int) -> None:
         """Let the broker finish: a next transaction that comes too early waits much longer."""
         for wait in (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2):
-            if self._markers.of_task(task) == self._ours:
+            last = self._markers.of_batch()
+            if last and last.run == self._ours.run and self._markers.of_task(task) == self._ours:
                 return
             time.sleep(wait)
 
@@ -188,26 +199,32 @@ class Transaction:
         sender.discard()
         try:
             sender.producer.abort_transaction(10.0)
-        except KafkaException as error:  # the next init_transactions does it then
-            LOG.info("not aborted: %s", error.args[0].str())
+        except (KafkaException, SystemError) as error:  # the next initialisation does it then
+            LOG.info("transaction not aborted: %s", error)
 
-    def _explained(self, error: KafkaException, seconds: float) -> StreamcoreError:
-        name, ticket = error.args[0].name(), self._ticket
+    def _explained(self, error: KafkaError, seconds: float) -> StreamcoreError | None:
+        ticket = self._ticket
         transaction = f"transaction '{ticket.prefix}-{self._task.partition}'"
-        if name == "INVALID_TRANSACTION_TIMEOUT":
+        if error.name() == "INVALID_TRANSACTION_TIMEOUT":
             return too_long(ticket.timeout, None)
-        if name in _FENCED and seconds * 1000 >= ticket.timeout:
+        if error.name() not in _FENCED:
+            return None
+        if seconds * 1000 >= ticket.timeout:
             return TransactionRefused(
                 f"{transaction} was open for {seconds:.0f} s and the broker gave it up after "
                 f"'properties.transaction.timeout.ms' ({ticket.timeout} ms); raise that, or write "
                 "smaller batches. Its rows will be written when the batch is repeated"
             )
-        if name in _FENCED:
-            return TransactionRefused(
-                f"{transaction} was taken over by a newer writer: another attempt of this task, "
-                "or another query with the same 'sink.transactional-id-prefix'"
-            )
-        return explain(error, self._properties)
+        return TransactionRefused(
+            f"{transaction} was taken over by a newer writer: another attempt of this task, "
+            "or another query with the same 'sink.transactional-id-prefix'"
+        )
+
+
+def _cause(error: BaseException) -> KafkaError | None:
+    if isinstance(error, Undelivered):
+        return error.error
+    return error.args[0] if isinstance(error, KafkaException) else None
 
 
 def fingerprint(messages: Messages) -> int:
