@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from streamcore import (
     ByteSize,
     Connector,
+    CredentialProvider,
     Format,
     MetadataKey,
     Partitioner,
@@ -23,6 +24,7 @@ from streamcore.failures import FailureHandler
 from streamcore.table import ALL_CHANGES, INSERT_ONLY, ValueFields
 
 from . import validation
+from .client_keys import PROVIDER
 from .metadata import metadata_keys
 from .offsets import EXAMPLE, Bounded, Startup
 
@@ -50,10 +52,21 @@ class NamingStrategy(Enum):
     POOLING = "POOLING"
 
 
+class MissingMarker(Enum):
+    """The choices of `sink.missing-marker`."""
+
+    FAIL = "fail"
+    WRITE = "write"
+
+
 class Kafka(Connector):
     """Reads and writes Kafka topics, as a stream or as a batch."""
 
     identifier = "kafka"
+    example_options: ClassVar[Mapping[str, str]] = {
+        "topic": "orders",
+        "scan.startup.mode": "earliest-offset",
+    }
 
     servers: str = option(
         "properties.bootstrap.servers",
@@ -63,6 +76,12 @@ class Kafka(Connector):
     properties: Mapping[str, str | Secret] = option(
         "properties.*",
         "Settings of the Kafka client, in the words of its Java or its C library.",
+    )
+    credentials: CredentialProvider | None = option(
+        "credentials.provider",
+        "Fetches the login on the worker: a 'token' for OAUTHBEARER, else 'username' and "
+        "'password'.",
+        default=None,
     )
     topic: tuple[str, ...] = option(
         "topic",
@@ -135,6 +154,12 @@ class Kafka(Connector):
         default=None,
         check=at_least(1),
     )
+    only_partitions: tuple[str, ...] = option(
+        "scan.partitions",
+        "The numbers of the partitions to read; all others are left alone. Default: every one.",
+        default=(),
+        example="0;1",
+    )
     max_rows: int | None = option(
         "scan.max-rows-per-batch",
         "The largest number of offsets in a micro-batch.",
@@ -194,12 +219,23 @@ class Kafka(Connector):
         "Deprecated name of 'sink.delivery-guarantee'; wins over it when both are set.",
         default=None,
     )
+    missing_marker: MissingMarker = option(
+        "sink.missing-marker",
+        "What to do when a query that has run before finds no marker of its last exactly-once "
+        "batch: the markers may have expired, or it wrote without them until now.",
+        default=MissingMarker.FAIL,
+    )
     sink_parallelism: int | None = option(
         "sink.parallelism",
         "The number of tasks that write.",
         default=None,
         check=at_least(1),
     )
+
+    def __post_init__(self) -> None:
+        if self.credentials is not None:  # whoever makes a client has its login at hand
+            login = {PROVIDER: cast(Any, self.credentials)}
+            object.__setattr__(self, "properties", {**self.properties, **login})
 
     @property
     def guarantee(self) -> Delivery:
@@ -215,6 +251,21 @@ class Kafka(Connector):
     def routes_by_row(self) -> bool:
         """Whether each row says which topic it is written to."""
         return self.topic_pattern is not None or len(self.topic) != 1
+
+    def lanes(self, options: Mapping[str, str]) -> list[dict[str, str]]:
+        """The same options once per partition, for a watermark that follows the slowest one.
+
+        Spark keeps one watermark per source and takes the least of a union's; so a union of one
+        source per partition is what `scan.watermark.per-partition` asks for. Asks the brokers.
+        """
+        from .discovery import Cluster
+
+        plain = {key: text for key, text in options.items() if key.lower() != "topic-pattern"}
+        return [
+            {**plain, "topic": name, "scan.partitions": str(number)}
+            for name, topic in sorted(Cluster(self).topics().items())
+            for number in topic.partitions
+        ]
 
     def problems(self) -> Iterator[Problem | str]:
         yield from super().problems()

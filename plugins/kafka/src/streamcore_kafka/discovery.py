@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,16 +18,7 @@ if TYPE_CHECKING:
 
     from .connector import Kafka
 
-_PAUSE = 0.2
 _UNKNOWN = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_NOENT"}
-_PASSING = {
-    "COORDINATOR_LOAD_IN_PROGRESS",
-    "COORDINATOR_NOT_AVAILABLE",
-    "LEADER_NOT_AVAILABLE",
-    "NOT_COORDINATOR",
-    "NOT_LEADER_FOR_PARTITION",
-    "OFFSET_NOT_AVAILABLE",
-}
 
 
 @dataclass(frozen=True)
@@ -53,8 +43,10 @@ class Cluster:
 
     def __init__(self, kafka: Kafka) -> None:
         self._kafka, self._properties = kafka, kafka.properties
-        self._patience = client.patience(kafka.properties)
         self._client: Any = None
+        self._consumer: Any = None
+        self.on_commit: Callable[[Any, Any], None] = lambda error, places: None
+        """Called with an error or None, and the partitions with errors of their own."""
 
     @property
     def _admin(self) -> Any:
@@ -62,8 +54,21 @@ class Cluster:
             self._client = client.admin(self._properties)
         return self._client
 
-    def topics(self) -> dict[str, Topic]:
-        """The topics of the table; a listed one must exist, a pattern may match nothing."""
+    @property
+    def _member(self) -> Any:
+        """A consumer that never joins its group, but may read and commit the group's offsets.
+
+        The admin client could, too, but crashes when the coordinator has just moved.
+        """
+        if self._consumer is None:
+            self._consumer = client.consumer(
+                self._properties,
+                **{"enable.auto.commit": False, "on_commit": lambda *told: self.on_commit(*told)},
+            )
+        return self._consumer
+
+    def topics(self, *, tolerant: bool = False) -> dict[str, Topic]:
+        """The topics of the table; a listed one must exist unless we are `tolerant`."""
         names = set(self._kafka.topic)
         if self._kafka.topic_pattern is not None:
             pattern = java_pattern(self._kafka.topic_pattern)
@@ -75,10 +80,10 @@ class Cluster:
             lambda wait: self._admin.describe_topics(
                 client.TopicCollection(sorted(names)), request_timeout=wait
             ),
-            missing=self._missing if listed else lambda name: None,
+            missing=self._missing if listed and not tolerant else lambda name: None,
         )
         return {
-            name: Topic(_id(topic), tuple(sorted(p.id for p in topic.partitions)))
+            name: Topic(_id(topic), self._wanted(each.id for each in topic.partitions))
             for name, topic in answers.items()
             if listed or not topic.is_internal
         }
@@ -98,27 +103,29 @@ class Cluster:
     def committed(self, partitions: Iterable[Partition]) -> Positions:
         """What the group has committed; partitions without a commit are left out."""
         wanted = [client.TopicPartition(*partition) for partition in partitions]
-        group = self._kafka.group
-        if not wanted or not group:
+        if not wanted or not self._kafka.group:
             return {}
-        request = [client.ConsumerGroupTopicPartitions(group, wanted)]
-        answers = self._ask(
-            lambda wait: self._admin.list_consumer_group_offsets(request, request_timeout=wait)
+        found = client.patiently(
+            self._member,
+            self._properties,
+            lambda seconds: self._member.committed(wanted, timeout=seconds),
         )
         return {
-            Partition(each.topic, each.partition): each.offset
-            for each in answers[group].topic_partitions
-            if each.offset >= 0
+            Partition(each.topic, each.partition): each.offset for each in found if each.offset >= 0
         }
 
-    def commit(self, positions: Positions) -> Future[Any]:
-        """Start committing the next offsets of the group; the caller looks at the outcome."""
-        wanted = [client.TopicPartition(*each, offset) for each, offset in positions.items()]
-        group = self._kafka.group
-        request = [client.ConsumerGroupTopicPartitions(group, wanted)]
-        answers = self._admin.alter_consumer_group_offsets(request, request_timeout=self._patience)
-        future: Future[Any] = answers[group]
-        return future
+    def commit(self, positions: Positions) -> None:
+        """Start committing the group's next offsets; `on_commit` is told the outcome by `poll`."""
+        places = [client.TopicPartition(*each, offset) for each, offset in positions.items()]
+        self._member.commit(offsets=places, asynchronous=True)
+
+    def poll(self, seconds: float) -> None:
+        """Wait at most so long for the outcome of a commit."""
+        self._member.poll(seconds)
+
+    def _wanted(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        only = {int(number) for number in self._kafka.only_partitions}
+        return tuple(sorted(number for number in numbers if not only or number in only))
 
     def _names(self) -> list[str]:
         found = client.patiently(
@@ -146,32 +153,16 @@ class Cluster:
         question: Callable[[float], Mapping[Any, Future[Any]]],
         missing: Callable[[Any], None] | None = None,
     ) -> dict[Any, Any]:
-        """Collect every answer; what passes by itself is asked again until patience ends."""
-        deadline = time.monotonic() + self._patience
-        while True:
-            try:
-                return client.patiently(
-                    self._admin,
-                    self._properties,
-                    lambda seconds: _answers(question(seconds), missing or _gone),
-                )
-            except _MayPass as error:
-                if time.monotonic() + _PAUSE > deadline:
-                    raise client.explain(error.cause, self._properties) from error
-                time.sleep(_PAUSE)
+        return client.patiently(
+            self._admin,
+            self._properties,
+            lambda seconds: _answers(question(seconds), missing or _gone),
+        )
 
     def _missing(self, name: str) -> None:
         raise TopicGone(
             f"topic '{name}' does not exist at {self._kafka.servers}; create it or correct 'topic'."
         )
-
-
-class _MayPass(Exception):  # noqa: N818 - never leaves this module
-    """The broker asks for a little time."""
-
-    def __init__(self, cause: Any) -> None:
-        super().__init__(cause)
-        self.cause = cause
 
 
 def _answers(futures: Mapping[Any, Future[Any]], missing: Callable[[Any], None]) -> dict[Any, Any]:
@@ -180,13 +171,9 @@ def _answers(futures: Mapping[Any, Future[Any]], missing: Callable[[Any], None])
         try:
             answers[about] = future.result()
         except client.KafkaException as error:
-            name = error.args[0].name()
-            if name in _UNKNOWN:
-                missing(about)
-            elif name in _PASSING:
-                raise _MayPass(error) from error
-            else:
+            if error.args[0].name() not in _UNKNOWN:
                 raise
+            missing(about)
     return answers
 
 

@@ -27,7 +27,7 @@ CHUNK_ROWS = 10_000
 CHUNK_BYTES = 8 * 1024 * 1024
 FIRST_ASK = 500
 _POLL = 0.1
-_TRUNCATED = 5.0
+TRUNCATED_AFTER = 5.0
 
 
 class Fetcher:
@@ -42,6 +42,7 @@ class Fetcher:
         self._paused: list[Any] = []
         self._patience = client.patience(kafka.properties)
         self._trouble: Any = None
+        self._heard_from_broker = False
         self.lost = 0
 
     def chunks(self) -> Iterator[list[Any]]:
@@ -49,12 +50,15 @@ class Fetcher:
         if not self._open:
             return
         with consumers.borrowed(self._kafka.properties) as consumer:
-            starts = [client.TopicPartition(*each, self._positions[each]) for each in self._open]
-            consumer.assign(starts)
+            self._assign(consumer)
             try:
                 yield from self._read(consumer)
             finally:
                 consumer.resume(self._paused)  # a pause would outlive the assignment
+
+    def _assign(self, consumer: Any) -> None:
+        places = self._positions
+        consumer.assign([client.TopicPartition(*each, places[each]) for each in self._open])
 
     def _read(self, consumer: Any) -> Iterator[list[Any]]:
         size_of_chunk, ask = 0, FIRST_ASK
@@ -64,11 +68,11 @@ class Fetcher:
             # Without waiting the call hands over what has arrived; waiting, it would wait for all.
             messages = consumer.consume(ask, 0) or consumer.consume(1, _POLL)
             if messages:
-                moved = time.monotonic()
+                moved, self._heard_from_broker = time.monotonic(), True
                 fresh = self._take(consumer, messages)
                 chunk += fresh
                 size_of_chunk += sum(map(len, fresh))
-            elif time.monotonic() - moved > self._patience:
+            elif time.monotonic() - moved > self._patience or self._is_refused():
                 raise self._stuck()
             self._give_up_truncated(consumer)
             if len(chunk) >= CHUNK_ROWS or size_of_chunk >= CHUNK_BYTES:
@@ -89,9 +93,9 @@ class Fetcher:
             messages = [message for message in messages if message.error() is None]
         kept: list[Any] = []
         for partition, run in self._runs(messages):
-            end = self._ends[partition]
             if partition not in self._open or not run:
                 continue
+            end = self._ends[partition]
             if run[-1].offset() >= end:
                 run = run[: bisect.bisect_left(run, end, key=client.Message.offset)]
                 self._reached(consumer, partition, end)
@@ -163,31 +167,39 @@ class Fetcher:
 
     def _skip_to_existing(self, consumer: Any, partition: Partition) -> None:
         """Our position is not in the log any more: say so, and go on where the log begins."""
+        first, end = self._reach(consumer, partition)
+        position, stop = self._positions[partition], self._ends[partition]
+        resume = position
+        if position < first:
+            resume = min(first, stop)
+            self._lose(partition, resume, f"the log begins at offset {first}")
+        elif position > end:
+            resume = stop
+            self._lose(partition, resume, f"the log ends at offset {end}")
+        self._reached(consumer, partition, resume)
+        if resume < stop:
+            self._assign(consumer)  # a partition that failed cannot be sought
+
+    def _give_up_truncated(self, consumer: Any) -> None:
+        """A log that stays shorter than planned has lost its tail; a slow follower has not."""
+        now = time.monotonic()
+        for partition, since in list(self._ended_early.items()):
+            if now - since > TRUNCATED_AFTER:
+                self._ended_early[partition] = now
+                stop = self._ends[partition]
+                _, end = self._reach(consumer, partition)
+                if end < stop:
+                    self._lose(partition, stop, f"the log ends at offset {end}")
+                    self._reached(consumer, partition, stop)
+
+    def _reach(self, consumer: Any, partition: Partition) -> tuple[int, int]:
+        """The first offset of a log and the one after its last, as its leader has them."""
         place = client.TopicPartition(*partition)
         try:
             first, end = consumer.get_watermark_offsets(place, timeout=self._patience)
         except client.KafkaException as error:
             raise client.explain(error, self._kafka.properties) from error
-        position = self._positions[partition]
-        stop = self._ends[partition]
-        if position < first:
-            resume = min(first, stop)
-            self._lose(partition, resume, f"the log begins at offset {first}")
-        else:
-            resume = stop
-            self._lose(partition, resume, f"the log ends at offset {end}")
-        self._reached(consumer, partition, resume)
-        if resume < stop:
-            consumer.seek(client.TopicPartition(*partition, resume))
-
-    def _give_up_truncated(self, consumer: Any) -> None:
-        """A log that stays shorter than planned has lost its tail, for a moment or for good."""
-        now = time.monotonic()
-        for partition, since in list(self._ended_early.items()):
-            if now - since > _TRUNCATED:
-                stop = self._ends[partition]
-                self._lose(partition, stop, "the log ends there now")
-                self._reached(consumer, partition, stop)
+        return first, end
 
     def _lose(self, partition: Partition, resume: int, why: str) -> None:
         position = self._positions[partition]
@@ -199,15 +211,15 @@ class Fetcher:
         self.lost += resume - position
         log.warning("%s; going on without them", told)
 
+    def _is_refused(self) -> bool:
+        """Whether a broker turned us away at first contact; later on it may only be restarting."""
+        return not self._heard_from_broker and client.is_refused(self._kafka.properties)
+
     def _stuck(self) -> ConnectionFailed:
-        if self._trouble is not None:
-            return client.explain(self._trouble, self._kafka.properties)
-        partition = min(self._open)
-        return ConnectionFailed(
-            f"{partition}: {self._kafka.servers} sent nothing from offset "
-            f"{self._positions[partition]} on for {self._patience:g} s; check that every broker of "
-            "the cluster can be reached from the executors."
-        )
+        partition, codes = min(self._open), client.KafkaError
+        waited = codes(codes._TIMED_OUT, f"nothing came for {self._patience:g} s")
+        reason = client.explain(self._trouble or waited, self._kafka.properties)
+        return ConnectionFailed(f"{partition} offset {self._positions[partition]}: {reason}")
 
 
 _partition: Callable[[Any], Partition] = lambda m: Partition(m.topic(), m.partition())  # noqa: E731

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .progress import Positions, Progress
 from .validation import text
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from .connector import Kafka
     from .discovery import Cluster
 
 log = logging.getLogger("streamcore.kafka")
+_SLICE = 0.02
 
 
 class GroupOffsets:
@@ -25,33 +26,31 @@ class GroupOffsets:
         self._enabled = wanted and kafka.group is not None
         self._group, self._cluster = kafka.group, cluster
         self._committed: Positions = {}
-        self._pending: Future[Any] | None = None
+        self._pending = 0
         self.succeeded = 0
         self.failed = 0
+        if self._enabled:
+            cluster.on_commit = self._told
 
     def commit(self, done: Progress) -> None:
-        """Start committing, if anything moved; a later commit covers one that failed."""
+        """Start committing, if anything moved; a later commit makes up for one that failed."""
         if not self._enabled or done.initial or done.positions == self._committed:
             return
-        self.settle(0)
-        try:
-            self._pending = self._cluster.commit(done.positions)
-        except Exception as error:  # whatever the client objects to, the query goes on
-            self._failed(error)
         self._committed = done.positions
+        try:
+            self._cluster.commit(done.positions)
+            self._pending += 1
+        except Exception as error:  # whatever the client objects to, the query goes on
+            self._note(error)
 
     def settle(self, seconds: float) -> None:
-        """Give a commit on its way this long, and note how it went."""
-        if self._pending is None:
-            return
-        try:
-            self._pending.result(timeout=seconds)
-            self.succeeded += 1
-        except TimeoutError:
-            return
-        except Exception as error:
-            self._failed(error)
-        self._pending = None
+        """Wait at most so long until commits on their way are done."""
+        deadline = time.monotonic() + seconds
+        while self._pending:
+            left = deadline - time.monotonic()
+            self._cluster.poll(min(max(left, 0), _SLICE))  # returns no earlier for being told
+            if left <= 0:
+                return
 
     def report(self) -> dict[str, Any]:
         """How committing went so far, for the query's progress."""
@@ -60,7 +59,17 @@ class GroupOffsets:
         self.settle(0)
         return {"commits": self.succeeded, "failed-commits": self.failed, "id": self._group}
 
-    def _failed(self, error: Exception) -> None:
+    def _told(self, error: Any, places: Sequence[Any]) -> None:
+        """Called by the client, while it is polled, once per commit."""
+        self._pending = max(0, self._pending - 1)
+        error = error or next((each.error for each in places or () if each.error), None)
+        if error is None:
+            self.succeeded += 1
+        else:
+            self._note(error)
+
+    def _note(self, error: Any) -> None:
         self.failed += 1
-        reason = error.args[0] if error.args else error
-        log.warning("offsets of group '%s' were not committed: %s", self._group, reason)
+        reason = error.args[0] if isinstance(error, Exception) and error.args else error
+        told = reason.str() if hasattr(reason, "str") else str(reason)
+        log.warning("offsets of group '%s' were not committed: %s", self._group, told)

@@ -19,11 +19,13 @@ def admit(backlog: Mapping[Partition, int], limit: int) -> dict[Partition, int]:
     total = sum(backlog.values())
     if total <= limit:
         return dict(backlog)
-    shares = {each: waiting * limit // total for each, waiting in backlog.items()}
+    least = 1 if limit >= len(backlog) else 0
+    rest = {each: waiting - least for each, waiting in backlog.items()}
+    total, room = sum(rest.values()), limit - least * len(backlog)
+    shares = {each: least + waiting * room // total for each, waiting in rest.items()}
     left = limit - sum(shares.values())
-    # First whoever got nothing, then the largest fraction; by name at last, to be repeatable.
-    turns = sorted(backlog, key=lambda p: (shares[p] > 0, -(backlog[p] * limit % total), p))
-    for each in turns[:left]:
+    # The largest fractions first; by name then, so that equal input gives equal output.
+    for each in sorted(rest, key=lambda each: (-(rest[each] * room % total), each))[:left]:
         shares[each] += 1
     return shares
 

@@ -6,7 +6,7 @@ or repeats it. So everything that decides which row a batch and its tasks read i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -86,6 +86,8 @@ class Progress:
 
     def ranges_since(self, before: Progress) -> list[Range]:
         """What the batch between two offsets reads, in the order of topics and partitions."""
+        if self == before:  # Spark asks even for a source that has nothing new
+            return []
         starts = {**before.positions, **self.since}
         return [
             Range(*partition, starts[partition], end)
@@ -107,8 +109,3 @@ def _flat(nested: Mapping[str, Mapping[str, int]]) -> Positions:
         for topic, numbers in nested.items()
         for number, offset in numbers.items()
     }
-
-
-def partitions_of(topics: Mapping[str, Iterable[int]]) -> list[Partition]:
-    """Every partition of some topics, in order."""
-    return sorted(Partition(topic, at) for topic, numbers in topics.items() for at in numbers)

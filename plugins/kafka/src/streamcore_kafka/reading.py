@@ -78,7 +78,8 @@ def _bad_records(found: Assembled, chunk: Sequence[Any]) -> list[BadRecord]:
         topic, number, offset = message.topic(), message.partition(), message.offset()
         place = (("topic", topic), ("partition", str(number)), ("offset", str(offset)))
         position = f"topic '{topic}' partition {number} offset {offset}"
-        bad.append(BadRecord(position, reason, message.key(), message.value(), place))
+        headers = tuple(message.headers() or ())
+        bad.append(BadRecord(position, reason, message.key(), message.value(), place, headers))
     return bad
 
 

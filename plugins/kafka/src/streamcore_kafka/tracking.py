@@ -6,7 +6,6 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamcore import DataLossError
@@ -14,7 +13,7 @@ from streamcore import DataLossError
 from . import positions
 from .discovery import Cluster, Topic, TopicGone, reads_committed
 from .planning import admit, task_count
-from .progress import Partition, Positions, Progress, partitions_of
+from .progress import Partition, Positions, Progress
 
 if TYPE_CHECKING:
     from .connector import Kafka
@@ -34,8 +33,10 @@ class Tracker:
     ) -> None:
         self._kafka, self._cluster, self._record_size = kafka, cluster, record_size
         self._stable = reads_committed(kafka.properties)
-        self._topics: Mapping[str, Topic] | None = None
+        self._topics: Mapping[str, Topic] = {}
         self._discovered = 0.0
+        self._just_discovered = False
+        self._cut_off: dict[Partition, int] = {}
         self._target: Positions | None = None
         self.latest: Positions = {}
         """The ends of the logs as they were last seen."""
@@ -44,8 +45,8 @@ class Tracker:
 
     def initial(self) -> Progress:
         """Where a query without a checkpoint starts."""
-        topics = self._current_topics()
-        partitions = partitions_of({name: topic.partitions for name, topic in topics.items()})
+        topics = self._discover()
+        partitions = _every_partition(topics)
         until = positions.stops(self._kafka, self._cluster, partitions)
         starts = positions.starts(self._kafka, self._cluster, partitions, until)
         ids = {name: topic.id for name, topic in topics.items() if topic.id}
@@ -53,25 +54,27 @@ class Tracker:
 
     def fix_target(self) -> None:
         """Read no further than what is there now; called for Trigger.AvailableNow."""
-        topics = self._current_topics(again=True)
-        partitions = partitions_of({name: topic.partitions for name, topic in topics.items()})
-        self._target = self._cluster.latest(partitions, stable=self._stable)
+        topics = self._discover(tolerant=True)  # what is missing is reported with the first batch
+        self._target = self._cluster.latest(_every_partition(topics), stable=self._stable)
 
     # --- one step further ------------------------------------------------------------------
 
     def advance(self, start: Progress, rows: int | None, size: int | None) -> Progress:
         """The end of the next batch: at most so many offsets, about so many bytes."""
-        try:
-            return self._advance(start, rows, size)
-        except TopicGone:
-            self._topics = None  # gone since the last discovery, which now says what is left
-            return self._advance(start, rows, size)
+        if not self._is_due():
+            try:
+                return self._advance(start, rows, size)
+            except TopicGone:
+                pass  # gone since the last discovery: look again, and say what is left
+        known = {partition.topic for partition in start.positions}
+        tolerant = not self._kafka.fail_on_data_loss or known >= set(self._kafka.topic)
+        self._discover(tolerant=tolerant)
+        return self._advance(start, rows, size)
 
     def _advance(self, start: Progress, rows: int | None, size: int | None) -> Progress:
-        topics = self._current_topics(lenient=True)
-        known = self._still_there(start, topics)
-        begins = {**known, **self._new(start, known, topics)}
-        self.latest = self._ends(begins)
+        known = self._still_there(start)
+        begins = {**known, **self._new(start, known)}
+        self.latest = self._ends(start, begins)
         ends = self._capped(start, begins)
         backlog = {each: ends[each] - begin for each, begin in begins.items() if ends[each] > begin}
         admitted = self._admitted(backlog, begins, rows, size)
@@ -81,7 +84,7 @@ class Tracker:
             if each in known or admitted.get(each)
         }
         # Where the log was cut off, its new end is where we stand, although that is a step back.
-        reached |= {each: self.latest[each] for each in known if self.latest[each] < known[each]}
+        reached |= {each: end for each, end in self._cut_off.items() if each in known}
         if reached == start.positions and not start.initial:
             return start
         since = {
@@ -96,36 +99,27 @@ class Tracker:
             self._kafka.scan_parallelism,
         )
         split = self._kafka.scan_parallelism is not None and not self._kafka.format.changelog
-        ids = {name: topics[name].id for name, _ in reached if topics[name].id}
+        ids = {name: self._topics[name].id for name, _ in reached if self._topics[name].id}
         return Progress(reached, since, start.until, ids, count, split)
 
-    def _current_topics(self, again: bool = False, lenient: bool = False) -> Mapping[str, Topic]:
+    # --- what is there ---------------------------------------------------------------------
+
+    def _is_due(self) -> bool:
         interval = self._kafka.discovery.total_seconds()
-        due = interval > 0 and time.monotonic() - self._discovered >= interval
-        if self._topics is None or again or (due and not self._kafka.bounded()):
-            try:
-                self._topics = self._cluster.topics()
-            except TopicGone:
-                if not lenient or self._kafka.fail_on_data_loss:
-                    raise
-                self._topics = self._left_of_listed()
-            self._discovered = time.monotonic()
+        if not self._discovered or interval <= 0 or self._kafka.bounded():
+            return not self._discovered
+        return time.monotonic() - self._discovered >= interval
+
+    def _discover(self, *, tolerant: bool = False) -> Mapping[str, Topic]:
+        self._topics = self._cluster.topics(tolerant=tolerant)
+        self._discovered = time.monotonic()
+        self._just_discovered = True
         return self._topics
 
-    def _left_of_listed(self) -> Mapping[str, Topic]:
-        """What a list of topics still offers when some were deleted and that is tolerated."""
-        found: dict[str, Topic] = {}
-        for name in sorted(set(self._kafka.topic)):
-            try:
-                found |= Cluster(replace(self._kafka, topic=(name,))).topics()
-            except TopicGone as error:
-                log.warning("%s", error)
-        return found
-
-    def _still_there(self, start: Progress, topics: Mapping[str, Topic]) -> dict[Partition, int]:
+    def _still_there(self, start: Progress) -> dict[Partition, int]:
         kept = {}
         for partition, offset in start.positions.items():
-            topic = topics.get(partition.topic)
+            topic = self._topics.get(partition.topic)
             if topic is None or partition.number not in topic.partitions:
                 self._lost(partition, offset, "was deleted")
             elif start.ids.get(partition.topic, topic.id) != topic.id and topic.id:
@@ -134,19 +128,19 @@ class Tracker:
                 kept[partition] = offset
         return kept
 
-    def _new(
-        self, start: Progress, known: Mapping[Partition, int], topics: Mapping[str, Topic]
-    ) -> Positions:
+    def _new(self, start: Progress, known: Mapping[Partition, int]) -> Positions:
         """Partitions that came up later: read from their first record, whatever the start mode."""
-        everything = partitions_of({name: topic.partitions for name, topic in topics.items()})
-        found = [each for each in everything if each not in known]
+        found = [each for each in _every_partition(self._topics) if each not in known]
         if not found or start.until:
             return {}
         return self._cluster.earliest(found)
 
-    def _ends(self, begins: Positions) -> Positions:
-        ends = self._cluster.latest(begins, stable=self._stable)
+    def _ends(self, start: Progress, begins: Positions) -> Positions:
+        """How far each log reaches; never short of where we are without saying so."""
+        fresh, self._just_discovered, self._cut_off = self._just_discovered, False, {}
+        ends = dict(self._cluster.latest(begins, stable=self._stable))
         behind = [each for each, end in ends.items() if end < begins[each]]
+        behind = [each for each in behind if begins[each] < start.until.get(each, begins[each] + 1)]
         if not behind:
             return ends
         # An open transaction holds the end back, or a new leader has yet to catch up: look again.
@@ -156,8 +150,11 @@ class Tracker:
             high = self._cluster.latest(behind)
         for each in behind:
             if high[each] < begins[each]:
+                if not fresh:
+                    raise TopicGone(f"{each} ends before offset {begins[each]}")
                 self._lost(each, begins[each], f"ends at offset {high[each]} now")
-        return {**ends, **{each: min(high[each], begins[each]) for each in behind}}
+                self._cut_off[each] = high[each]
+        return ends
 
     def _capped(self, start: Progress, begins: Positions) -> Positions:
         caps = start.until
@@ -186,3 +183,9 @@ class Tracker:
                 f"{told}. Set 'scan.fail-on-data-loss' to 'false' to go on with what is left."
             )
         log.warning("%s; going on with what is left", told)
+
+
+def _every_partition(topics: Mapping[str, Topic]) -> list[Partition]:
+    return sorted(
+        Partition(name, number) for name, topic in topics.items() for number in topic.partitions
+    )

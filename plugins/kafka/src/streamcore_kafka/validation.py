@@ -80,6 +80,9 @@ def _topic_problems(kafka: Kafka) -> Iterator[Problem]:
                 "topic",
                 f"'{name}' is not a topic name; use 1 to 249 letters, digits, '.', '_' and '-'",
             )
+    for number in kafka.only_partitions:
+        if not number.isdigit():
+            yield Problem("scan.partitions", f"'{number}' is not the number of a partition")
     if kafka.topic_pattern is not None:
         try:
             java_pattern(kafka.topic_pattern)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from streamcore import Column, Table
 from streamcore.registry import installed
+from streamcore_kafka import consumers
+from streamcore_kafka.source import KafkaReader, KafkaStreamReader
 
+COLUMNS = (Column("id", "BIGINT"), Column("name", "STRING"))
 SCHEMA = "id BIGINT, name STRING"
 
 
@@ -104,6 +109,128 @@ def stream(spark, options, tmp_path):
         return seen
 
     return run
+
+
+@pytest.fixture
+def group(kafka):
+    """Commits offsets for a group of its own: `group(topic, {partition: offset}) -> name`."""
+
+    def commit(topic, offsets):
+        name = f"group-of-{topic}"
+        consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": name})
+        places = [TopicPartition(topic, *place) for place in offsets.items()]
+        _patiently(lambda: consumer.commit(offsets=places, asynchronous=False))
+        consumer.close()
+        return name
+
+    return commit
+
+
+def _patiently(call):
+    """A young broker has to find out first who coordinates its groups."""
+    for _ in range(100):
+        try:
+            return call()
+        except KafkaException:
+            time.sleep(0.1)
+    return call()
+
+
+@pytest.fixture
+def forget(kafka):
+    """Deletes the records before an offset: `forget(topic, partition, before)`."""
+
+    def delete(topic, partition, before):
+        admin = kafka.admin()
+        place = TopicPartition(topic, partition, before)
+        admin.delete_records([place])[place].result()
+
+    return delete
+
+
+@pytest.fixture
+def committed(kafka):
+    """What a group has committed: `committed(group, topic) -> {partition: offset}`."""
+
+    def offsets(name, topic):
+        settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": name}
+        consumer = Consumer(settings)
+        numbers = consumer.list_topics(topic, 10).topics[topic].partitions
+        places = [TopicPartition(topic, number) for number in numbers]
+        found = _patiently(lambda: consumer.committed(places, timeout=20))
+        consumer.close()
+        return {each.partition: each.offset for each in found if each.offset >= 0}
+
+    return offsets
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _let_consumers_go_before_the_broker(kafka):
+    yield
+    consumers.close_all()
+
+
+class Driver:
+    """Runs a stream reader the way Spark does, without Spark."""
+
+    def __init__(self, reader: KafkaStreamReader, start: dict[str, Any] | None = None) -> None:
+        self.reader = reader
+        self.at = self._plain(start or reader.initialOffset())
+
+    @staticmethod
+    def _plain(offset):
+        return json.loads(json.dumps(offset))
+
+    def batch(self, limit=None):
+        """One batch: its rows, in the order the tasks give them."""
+        end = self._plain(
+            self.reader.latestOffset(self.at, limit or self.reader.getDefaultReadLimit())
+        )
+        start, self.at = self.at, end
+        return self.replay(start, end)
+
+    def until(self, count, seconds=15):
+        """Batches until that many rows have come: a broker ends transactions in its own time."""
+        deadline, rows = time.monotonic() + seconds, []
+        while len(rows) < count and time.monotonic() < deadline:
+            rows += self.batch()
+        return rows
+
+    def replay(self, start, end):
+        tasks = self.reader.partitions(start, end)
+        return [
+            tuple(row.values())
+            for task in tasks
+            for batch in self.reader.read(task)
+            for row in batch.to_pylist(maps_as_pydicts="lossy")
+        ]
+
+
+@pytest.fixture
+def drive(table):
+    """A query without Spark: `drive(topic, {...}).batch() -> rows`."""
+
+    def make(topic, more=(), columns=COLUMNS, start=None):
+        reader = KafkaStreamReader(table(topic, more), Table(columns, "t"))
+        return Driver(reader, start)
+
+    return make
+
+
+@pytest.fixture
+def scan(table):
+    """A batch read without Spark: `scan(topic, {...}) -> rows`."""
+
+    def rows(topic, more=(), columns=COLUMNS):
+        reader = KafkaReader(table(topic, more), Table(columns, "t"))
+        return [
+            tuple(row.values())
+            for task in reader.partitions()
+            for batch in reader.read(task)
+            for row in batch.to_pylist(maps_as_pydicts="lossy")
+        ]
+
+    return rows
 
 
 def people(count, first=0):

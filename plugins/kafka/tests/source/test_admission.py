@@ -1,0 +1,70 @@
+"""How much a batch takes: by rows, by bytes, and no more than was there."""
+
+from __future__ import annotations
+
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+
+
+def test_rows_per_batch_are_limited_and_shared_by_what_waits(
+    drive, produce, kafka_topic, people, rows_of
+):
+    topic = kafka_topic(partitions=2)
+    produce(topic, people(90), 0)
+    produce(topic, people(10, 90), 1)
+    query = drive(topic, {"scan.max-rows-per-batch": "50"})
+    assert isinstance(query.reader.getDefaultReadLimit(), ReadMaxRows)
+    assert sorted(query.batch()) == [*rows_of(45), *rows_of(5, 90)]
+    assert len(query.batch()) == 50
+    assert query.batch() == []
+
+
+def test_bytes_per_batch_are_limited_by_the_size_of_recent_records(drive, produce, kafka_topic):
+    topic = kafka_topic()
+    produce(topic, [{"id": at, "name": "x" * 1000} for at in range(100)])
+    query = drive(topic, {"scan.max-bytes-per-batch": "10 kb"})
+    assert isinstance(query.reader.getDefaultReadLimit(), ReadMaxBytes)
+    assert [len(query.batch()) for _ in range(3)] == [10, 10, 10]
+    both = drive(topic, {"scan.max-bytes-per-batch": "10 kb", "scan.max-rows-per-batch": "3"})
+    assert [len(both.batch()) for _ in range(2)] == [3, 3]
+    large = drive(topic, {"scan.max-bytes-per-batch": "100"})
+    assert [len(large.batch()) for _ in range(2)] == [1, 1]  # never stuck on a large record
+
+
+def test_spark_may_ask_for_everything_all_the_same(drive, produce, kafka_topic, people):
+    topic = kafka_topic()
+    produce(topic, people(20))
+    query = drive(topic, {"scan.max-rows-per-batch": "5"})
+    assert len(query.batch(ReadAllAvailable())) == 20
+
+
+def test_available_now_reads_what_was_there_at_its_start(
+    drive, produce, kafka_topic, people, rows_of
+):
+    topic = kafka_topic(partitions=2)
+    produce(topic, people(5))
+    query = drive(topic, {"scan.max-rows-per-batch": "3"})
+    query.reader.prepareForTriggerAvailableNow()
+    produce(topic, people(5, 5))
+    produce(topic, people(5, 10), 1)
+    assert [query.batch(), query.batch(), query.batch()] == [rows_of(3), rows_of(2, 3), []]
+    reported = query.reader.reportLatestOffset()
+    assert reported["offsets"][topic] == {"0": 10, "1": 5}  # the lag is seen all the same
+
+
+def test_tasks_are_few_for_little_data_and_as_many_as_asked_for_much(
+    drive, table, produce, kafka_topic, people
+):
+    topic = kafka_topic(partitions=2)
+    produce(topic, people(30_000), 0)
+    produce(topic, people(30_000), 1)
+    query = drive(topic, {"scan.parallelism": "3", "scan.max-rows-per-batch": "60000"})
+    start = query.at
+    rows = query.batch()
+    tasks = query.reader.partitions(start, query.at)
+    assert (len(tasks), len(rows)) == (3, 60_000)
+    assert sorted(row[0] for row in rows) == sorted([*range(30_000)] * 2)
+    small = drive(topic, {"scan.parallelism": "3", "scan.max-rows-per-batch": "50"})
+    start = small.at
+    small.batch()
+    assert len(small.reader.partitions(start, small.at)) == 1
+    assert (query.at["tasks"], query.at["split"]) == (3, True)
