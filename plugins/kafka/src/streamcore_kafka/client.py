@@ -153,7 +153,7 @@ def patiently(client: Any, properties: Settings, call: Callable[[float], T]) -> 
         except KafkaException as error:
             client.poll(0)
             waiting_helps = error.args[0].name() in PASSING and not is_refused(properties)
-            if not waiting_helps or left <= step:
+            if not waiting_helps or time.monotonic() >= end:
                 raise explain(error, properties) from None
             time.sleep(0.05)  # some answers come at once
             step *= 2
