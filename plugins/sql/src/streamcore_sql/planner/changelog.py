@@ -1,7 +1,6 @@
 """Row kinds through a query: rows of a changelog keep theirs where each row stays one row.
 
-Aggregates would have to take rows back. Where they can (COUNT, SUM and AVG by sign), `carried` is
-the place to do it; until then they are refused.
+Aggregates take rows back where they can: COUNT, SUM and AVG, by the sign of each change.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from streamcore.table import ROW_KIND
 from ..cursor import SqlText
 from ..errors import SqlError
 from ..rewrite import Rewritten
+from .retraction import aggregate_by_sign
 from .sources import Scan
 
 
@@ -29,20 +29,53 @@ def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Re
     if not kinds:
         return rewritten
     name = next(iter(kinds.values())).bound.name
-    if rewritten.aggregations or rewritten.stages or rewritten.keeps_last:
+    if rewritten.stages or rewritten.keeps_last or rewritten.windows:
         raise SqlError(
             f"'{name}' updates and deletes rows, and this query cannot take rows back",
             query.place,
-            "Select, filter or look rows up; aggregate a table that only gains rows.",
+            "Select, filter, look rows up, or COUNT, SUM and AVG them by key.",
+        )
+    if rewritten.aggregations and not all(_gives_old_rows(read) for read in kinds.values()):
+        raise SqlError(
+            f"'{name}' tells what a row is now but not what it was, and so no aggregate can take "
+            "the old row back",
+            query.place,
+            "Set 'changelog.normalize' to 'true', insert it into a table with a changelog format "
+            "such as 'debezium-json', and aggregate that.",
         )
     tree: Any = sqlglot.parse_one(rewritten.sql, read="spark")
-    if not _carry(tree, set(kinds)):
+    if rewritten.aggregations:
+        carried_on = _aggregated(tree, set(kinds), query)
+    else:
+        carried_on = _carry(tree, set(kinds))
+    if not carried_on:
         raise SqlError(
             f"'{name}' updates and deletes rows, which a join or set of streams cannot pass on",
             query.place,
             "Read it alone, or as a lookup: JOIN ... FOR SYSTEM_TIME AS OF PROCTIME().",
         )
     return replace(rewritten, sql=tree.sql(dialect="spark", normalize_functions=False))
+
+
+def _gives_old_rows(read: Scan) -> bool:
+    """Whether every update comes with the row as it was, without an operator of its own."""
+    connector = read.bound.connector
+    return "-U" in connector.produces() and not getattr(connector, "normalize", False)
+
+
+def _aggregated(node: exp.Expression, changelogs: set[str], query: SqlText) -> bool:
+    """Carry kinds up to the one aggregation there is, and turn it into sums of signs."""
+    if not isinstance(node, exp.Select):
+        return False
+    source = node.args["from_"].this if node.args.get("from_") else None
+    if source is None or node.args.get("joins") or not _holds(source, changelogs):
+        return False
+    if not node.args.get("group") and not any(node.find_all(exp.AggFunc)):
+        return False  # an aggregation further down, whose rows change once more
+    if isinstance(source, exp.Subquery) and not _carry(source, changelogs):
+        return False
+    aggregate_by_sign(node, query)
+    return True
 
 
 def _carry(node: exp.Expression, changelogs: set[str]) -> bool:
