@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -14,7 +15,7 @@ from . import hookspecs
 from .errors import PluginError
 
 GROUP = "streamcore"
-LOAD_SECONDS = 4.5
+LOAD_SECONDS = float(os.environ.get("STREAMCORE_LOAD_SECONDS") or 4.5)
 """How long a plugin may take to load; it is named within 5 s if it hangs."""
 _PATIENCE = (
     1.0  # then the next plugin starts, so that several hanging ones cost little more than one
@@ -46,7 +47,10 @@ class Attempt(Generic[T]):
         """Return what the call returned, or raise a PluginError that says why it did not."""
         self._thread.join(max(0.0, self._deadline - time.monotonic()))
         if self._thread.is_alive():
-            raise PluginError(f"did not load within {LOAD_SECONDS:g} s")
+            raise PluginError(
+                f"did not load within {LOAD_SECONDS:g} s; "
+                "if it is slow and does not hang, raise STREAMCORE_LOAD_SECONDS"
+            )
         if isinstance(self._error, KeyboardInterrupt):
             raise self._error
         if self._error is not None:
