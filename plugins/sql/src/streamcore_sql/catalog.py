@@ -54,6 +54,29 @@ class MemoryStore:
         return tuple(self._entries)
 
 
+class OverlayStore(MemoryStore):
+    """Reads from another store and keeps changes to itself: for runs that must change nothing."""
+
+    def __init__(self, below: Store) -> None:
+        super().__init__()
+        self._below = below
+        self._removed: set[Path] = set()
+
+    def get(self, path: Path) -> Entry | None:
+        return super().get(path) or (None if path in self._removed else self._below.get(path))
+
+    def put(self, path: Path, entry: Entry) -> None:
+        self._removed.discard(path)
+        super().put(path, entry)
+
+    def remove(self, path: Path) -> None:
+        self._removed.add(path)
+        super().remove(path)
+
+    def paths(self) -> Iterable[Path]:
+        return {*super().paths(), *self._below.paths()} - self._removed
+
+
 class Catalog:
     """Looks names up, temporary entries first."""
 

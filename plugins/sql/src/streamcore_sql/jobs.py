@@ -33,6 +33,11 @@ class Job:
         self.name = name
         self.id = f"{name}-{next(_numbers)}"
         self._stopped = False
+        self._at_end: list[Callable[[], None]] = []
+
+    def when_over(self, action: Callable[[], None]) -> None:
+        """Do something once the job is known to be over."""
+        self._at_end.append(action)
 
     @property
     def status(self) -> Status:
@@ -55,6 +60,7 @@ class Job:
             if deadline is not None and time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL)
+        self._end()
         if self.error is not None:
             raise JobFailed(f"job '{self.name}' failed: {self.error}") from self._failure()
         return True
@@ -64,6 +70,20 @@ class Job:
         if not self._over():
             self._stopped = True
             self._stop()
+            self._end()
+
+    def kill(self) -> None:
+        """Stop it at once, batch at hand or not."""
+        self._stopped = True
+        self._kill()
+        self._end()
+
+    def _kill(self) -> None:
+        self._stop()
+
+    def _end(self) -> None:
+        while self._at_end:
+            self._at_end.pop()()
 
     def __repr__(self) -> str:
         return f"<job '{self.id}' {self.status}>"
@@ -95,6 +115,9 @@ class StreamJob(Job):
     def _stop(self) -> None:
         _stop_between_batches(self.query)
 
+    def _kill(self) -> None:
+        self.query.stop()
+
 
 class JobSet(Job):
     """Several jobs as one: when one fails, the others are stopped."""
@@ -117,6 +140,15 @@ class JobSet(Job):
     def _stop(self) -> None:
         for job in self.jobs:
             job.stop()
+
+    def _kill(self) -> None:
+        for job in self.jobs:
+            job.kill()
+
+
+def _activate(spark: Any) -> None:
+    """Make a session the active one of this thread: Spark finds Python data sources through it."""
+    spark._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
 
 
 def _stop_between_batches(query: Any) -> None:
@@ -142,14 +174,18 @@ class BatchJob(Job):
     def __init__(self, name: str, spark: SparkSession, work: Callable[[], None]) -> None:
         super().__init__(name)
         self._spark, self._work = spark, work
+        self._context: Any = spark.sparkContext if hasattr(spark, "_jsparkSession") else None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=self.id, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        tag = self.id.replace(",", "-")
         try:
-            self._spark.addTag(tag)
+            if self._context is not None:
+                _activate(self._spark)
+                self._context.setJobGroup(self.id, self.name, True)
+            else:
+                self._spark.addTag(self.id)
             self._work()
         except BaseException as error:  # kept for whoever waits
             self._error = error
@@ -161,4 +197,18 @@ class BatchJob(Job):
         return None if self._stopped else self._error
 
     def _stop(self) -> None:
-        self._spark.interruptTag(self.id.replace(",", "-"))
+        if self._context is not None:
+            self._context.cancelJobGroup(self.id)
+        else:
+            self._spark.interruptTag(self.id)
+
+    def share_done(self) -> float | None:
+        """The share of its tasks that are done, from 0 to 1; None where nobody can tell."""
+        if self._context is None:
+            return None
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self.id)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        known = [stage for stage in stages if stage]
+        total = sum(stage.numTasks for stage in known)
+        return sum(stage.numCompletedTasks for stage in known) / total if total else None

@@ -28,6 +28,8 @@ class Launch:
     once: bool = False
     interval: str | None = None
     """The least time between two batches, such as `10 seconds`; None: as soon as possible."""
+    fresh: bool = False
+    """Whether to start over, with the checkpoint moved aside."""
 
     def writer(self, frame: DataFrame, mode: str) -> Any:
         """The beginning of a streaming write: all but where it goes."""

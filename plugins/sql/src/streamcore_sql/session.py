@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import listings
-from .catalog import Catalog
+from .catalog import Catalog, MemoryStore, OverlayStore, Store
 from .catalog_files import DirectoryStore
 from .definitions import Definitions
 from .errors import SqlError
-from .jobs import Job, JobSet
+from .jobs import Job
 from .parser import parse
 from .results import Done, Listing, Rows, Text
 from .settings import Settings
@@ -41,8 +41,10 @@ from .variables import fill
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from .launching import Planned
     from .planner.inserts import InsertPlan
     from .planner.queries import QueryPlanner
+    from .running import Launch
 
 Outcome = Done | Listing | Text | Rows | Job
 
@@ -52,7 +54,8 @@ class Session:
 
     `name` is the job's: with it, checkpoints are kept and a second run goes on where the first
     stopped. `catalog` is a folder that keeps tables. `variables` fill in `${NAME}`, before the
-    environment; `secrets` fill in `${secret_values.NAME}` and are never shown.
+    environment; `secrets` fill in `${secret_values.NAME}` and are never shown. `once` reads what
+    is there now and ends; `fresh` starts over; `dry` keeps nothing in the catalog's folder.
     """
 
     def __init__(
@@ -65,13 +68,15 @@ class Session:
         secrets: Mapping[str, str] | None = None,
         checkpoint: str | None = None,
         once: bool = False,
+        fresh: bool = False,
+        dry: bool = False,
     ) -> None:
         self._spark = spark
         self._variables = {**os.environ, **(variables or {})}
         self._secrets = dict(secrets or {})
-        self.settings = Settings(name=name, checkpoint=checkpoint, once=once)
-        store = DirectoryStore(Path(catalog), self.parse) if catalog else None
-        self.catalog = Catalog(store)
+        self.settings = Settings(name=name, checkpoint=checkpoint, once=once, fresh=fresh)
+        store: Store = DirectoryStore(Path(catalog), self.parse) if catalog else MemoryStore()
+        self.catalog = Catalog(OverlayStore(store) if dry else store)
         self.jobs: list[Job] = []
         self._definitions = Definitions(self.catalog)
         self._targets: Counter[str] = Counter()
@@ -147,41 +152,29 @@ class Session:
 
     # --- statements ------------------------------------------------------------------------
 
-    def _select(self, statement: Select) -> Outcome:
-        plan = self.planner.plan(statement.query)
-        if not plan.streaming:
-            return Rows(plan)
-        from .live import LiveRows
+    def prepare(self, statement: Statement) -> Planned | None:
+        """Plan a statement that moves data, without running it; None for any other statement."""
+        from .launching import PlannedInsert, PlannedSelect, PlannedSet, PlannedShared, shared_scan
 
-        job = LiveRows("select", plan, once=self.settings.once)
-        self.jobs.append(job)
-        return job
+        if isinstance(statement, Select):
+            return PlannedSelect(self.planner.plan(statement.query), self.settings.once)
+        if isinstance(statement, Insert):
+            plan = self.plan(statement)
+            return PlannedInsert(plan, self._launch(statement.table.last))
+        if isinstance(statement, StatementSet):
+            plans = self._plans(statement)
+            if shared := shared_scan(plans):
+                return PlannedShared(shared, self.spark, self._launch("statement-set"))
+            inserts = [PlannedInsert(p, self._launch(p.insert.table.last)) for p in plans]
+            return PlannedSet(inserts, "statement-set")
+        return None
 
-    def _insert(self, statement: Insert) -> Outcome:
-        from .running import start
-
-        plan = self.plan(statement)
-        job = start(plan, self.settings.launch(self._unique(statement.table.last)))
-        return self._started(job)
-
-    def _statement_set(self, statement: StatementSet) -> Outcome:
-        from .running import start, start_each
-        from .statement_sets import shared_scan
-
-        plans = self._plans(statement)
-        if shared := shared_scan(plans):
-            launch = self.settings.launch(self._unique("statement-set"))
-            return self._started(start_each(shared, self.spark, launch))
-        jobs: list[Job] = []
-        try:
-            for plan in plans:
-                target = self._unique(plan.insert.table.last)
-                jobs.append(start(plan, self.settings.launch(target)))
-        except BaseException:
-            for job in jobs:
-                job.stop()
-            raise
-        return self._started(JobSet("statement-set", jobs))
+    def start(self, planned: Planned) -> Job | Rows:
+        """Run what was prepared."""
+        outcome = planned.start()
+        if isinstance(outcome, Job):
+            self.jobs.append(outcome)
+        return outcome
 
     def _plans(self, statement: StatementSet) -> list[InsertPlan]:
         plans, problems = [], []
@@ -194,30 +187,29 @@ class Session:
             raise SqlError.together(problems)
         return plans
 
-    def _explain(self, statement: Explain) -> Outcome:
-        from . import explain
-
-        inner = statement.statement
-        if isinstance(inner, Select):
-            return Text(explain.query_text(self.planner.plan(inner.query)))
-        if isinstance(inner, Insert):
-            return Text(explain.insert_text(self.plan(inner)))
-        if isinstance(inner, StatementSet):
-            return Text("\n\n".join(explain.insert_text(plan) for plan in self._plans(inner)))
-        hint = "EXPLAIN takes a SELECT, an INSERT or a STATEMENT SET."
-        raise SqlError("there is nothing to explain", inner.place, hint)
-
-    def _started(self, job: Job) -> Job:
-        self.jobs.append(job)
-        if self.settings.waits:
-            job.wait()
-        return job
-
-    def _unique(self, target: str) -> str:
-        """A name for the next job into a table: the same script gives the same names."""
+    def _launch(self, target: str) -> Launch:
+        """How the next job into a table is started: the same script gives the same names."""
         self._targets[target] += 1
         count = self._targets[target]
-        return target if count == 1 else f"{target}-{count}"
+        return self.settings.launch(target if count == 1 else f"{target}-{count}")
+
+    def _move(self, statement: Select | Insert | StatementSet) -> Outcome:
+        planned = self.prepare(statement)
+        assert planned is not None
+        planned.check()
+        outcome = self.start(planned)
+        if isinstance(outcome, Job) and not isinstance(statement, Select) and self.settings.waits:
+            outcome.wait()
+        return outcome
+
+    def _explain(self, statement: Explain) -> Outcome:
+        before = self._targets.copy()
+        planned = self.prepare(statement.statement)
+        self._targets = before  # nothing was started, so no name is taken
+        if planned is None:
+            hint = "EXPLAIN takes a SELECT, an INSERT or a STATEMENT SET."
+            raise SqlError("there is nothing to explain", statement.statement.place, hint)
+        return Text(planned.text())
 
     def _create(self, statement: CreateTable | CreateView | CreateFunction) -> Outcome:
         if isinstance(statement, CreateTable) and statement.query is not None:
@@ -236,7 +228,7 @@ class Session:
         previous = self.catalog.get(self.catalog.path(statement.name))
         self._definitions.create(table)
         try:
-            return self._insert(Insert(statement.name, statement.query, place=statement.place))
+            return self._move(Insert(statement.name, statement.query, place=statement.place))
         except BaseException:
             self._definitions.drop(Drop("TABLE", statement.name))
             if previous is not None:
@@ -274,8 +266,9 @@ class Session:
         return Done(f"job '{job.id}' stopped")
 
     _handlers: Mapping[type[Statement], Callable[[Session, Any], Outcome]] = {
-        Select: _select,
-        Insert: _insert,
+        Select: _move,
+        Insert: _move,
+        StatementSet: _move,
         CreateTable: _create,
         CreateView: _create,
         CreateFunction: _create,
@@ -287,6 +280,5 @@ class Session:
         Set: _set,
         Reset: _reset,
         StopJob: _stop_job,
-        StatementSet: _statement_set,
         Explain: _explain,
     }

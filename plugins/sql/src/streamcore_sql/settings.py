@@ -83,9 +83,14 @@ class Settings:
     """What a session was told, by its caller and by SET."""
 
     def __init__(
-        self, *, name: str = "", checkpoint: str | None = None, once: bool = False
+        self,
+        *,
+        name: str = "",
+        checkpoint: str | None = None,
+        once: bool = False,
+        fresh: bool = False,
     ) -> None:
-        self._name, self._checkpoint, self.once = name, checkpoint, once
+        self._name, self._checkpoint, self.once, self._fresh = name, checkpoint, once, fresh
         self._values: dict[str, str] = {}
 
     def get(self, key: str, default: str = "") -> str:
@@ -112,7 +117,7 @@ class Settings:
         interval = self.get("execution.checkpointing.interval")
         seconds = parse_duration(interval).total_seconds() if interval else 0
         every = f"{round(seconds * 1000)} milliseconds" if seconds else None
-        return Launch(name, self._folder(target), self.once, every)
+        return Launch(name, self._folder(target), self.once, every, self._fresh)
 
     def _folder(self, target: str) -> str | None:
         base = self.get("execution.checkpointing.dir") or self._checkpoint

@@ -2,29 +2,143 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import time
+import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from streamcore import StreamcoreError
+from streamcore.cli.status import BAD_INPUT, FAILED, INTERRUPTED, OK
+
+from ..errors import SqlError
+from .options import Given, read_script, session_options
+
+if TYPE_CHECKING:
+    from ..display import Display
+    from ..launching import Planned
+    from ..session import Session
+
+_LOOK = 0.5
 
 
 @click.command()
-@click.argument("script", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("script", type=click.Path(allow_dash=True))
 @click.option("--once", is_flag=True, help="Read what is there now, then end.")
-def run(script: Path, once: bool) -> None:
-    """Run the statements of SCRIPT."""
-    from streamcore import StreamcoreError
+@click.option("--dry-run", is_flag=True, help="Check and show the plan; start and keep nothing.")
+@click.option("--fresh", is_flag=True, help="Start over; old checkpoints are moved aside.")
+@click.option("--name", default="", help="The job's name; by default the script's.")
+@click.option("--json", "as_json", is_flag=True, help="Tell everything as JSON lines.")
+@session_options
+def run(
+    script: str, once: bool, dry_run: bool, fresh: bool, name: str, as_json: bool, given: Given
+) -> int:
+    """Run the statements of SCRIPT, and watch the jobs it starts.
 
-    from ..jobs import Job
-    from ..session import Session
+    Everything is checked before the first job starts. A job goes on where it stopped the last
+    time. Ctrl-C lets the batch at hand finish, then stops; a second one stops at once.
+    """
+    from ..display import display_for
 
+    text, shown = read_script(script)
+    name = name or Path(shown).stem
+    display = display_for(as_json=as_json, terminal=sys.stderr.isatty())
+    session = given.session(name=name, once=once, fresh=fresh, dry=dry_run)
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
-        session = Session(name=script.stem, once=once)
-        for outcome in session.run(script.read_text(encoding="utf-8"), script.name):
-            if isinstance(outcome, Job) and once:
-                outcome.wait()
-        for job in session.jobs:
-            job.wait()
+        planned = _prepare(session, text, shown, given, display)
+        for each in planned:
+            notes = each.check()
+            if dry_run:
+                display.say(each.text(details=given.verbose, options=True))
+            for note in dict.fromkeys(notes):
+                display.note(note)
+        return OK if dry_run else _run(session, planned, display)
     except StreamcoreError as error:
-        click.echo(str(error), err=True)
-        sys.exit(1)
+        display.close()
+        session.stop()
+        display.error(traceback.format_exc() if given.verbose else str(error))
+        return BAD_INPUT if isinstance(error, SqlError) else error.exit_code
+    except KeyboardInterrupt:
+        return _stop(session, display)
+    finally:
+        display.close()
+
+
+def _interrupt(number: int, frame: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _prepare(
+    session: Session, text: str, shown: str, given: Given, display: Display
+) -> list[Planned]:
+    """Run what only changes the session, and plan the rest: nothing starts if anything is wrong."""
+    from ..statements import Insert, Select, StatementSet
+
+    planned: list[Planned] = []
+    started = False
+    for statement in session.parse(text, shown):
+        if not started and isinstance(statement, (Insert, Select, StatementSet)):
+            log = given.start_spark(session, session.settings.job_name)
+            started = True
+            if log is not None:
+                display.say(f"Spark is up; its log is {log}")
+        if (found := session.prepare(statement)) is not None:
+            planned.append(found)
+        else:
+            outcome: Any = session.run_statement(statement)
+            display.result(outcome)
+    return planned
+
+
+def _run(session: Session, planned: list[Planned], display: Display) -> int:
+    from ..jobs import Job
+    from ..live import LiveRows
+
+    for each in planned:
+        outcome = session.start(each)
+        if isinstance(outcome, LiveRows):
+            for change in outcome:
+                display.say(f"{change.kind} {', '.join(map(str, change.row))}")
+        elif not isinstance(outcome, Job):
+            display.result(outcome)
+        elif session.settings.waits and (status := _watch(session, [outcome], display)):
+            return status
+    return _watch(session, session.jobs, display)
+
+
+def _watch(session: Session, jobs: list[Any], display: Display) -> int:
+    """Show how jobs go until all are over, or one fails and takes the others with it."""
+    from ..progress import Watch
+
+    watch = Watch()
+    while True:
+        looks = [look for job in jobs for look in watch.look(job)]
+        if looks:
+            display.progress(looks)
+        failed = next((job for job in jobs if job.status == "failed"), None)
+        if failed is not None:
+            display.close()
+            session.stop()
+            display.error(f"job '{failed.name}' failed: {failed.error}")
+            return FAILED
+        if all(job.status != "running" for job in jobs):
+            for job in jobs:
+                job.wait()
+            return OK
+        time.sleep(_LOOK)
+
+
+def _stop(session: Session, display: Display) -> int:
+    display.close()
+    if any(job.status == "running" for job in session.jobs):
+        display.say("stopping after the batch at hand; Ctrl-C again stops at once")
+    try:
+        session.stop()
+    except KeyboardInterrupt:
+        for job in session.jobs:
+            job.kill()
+    display.say("stopped")
+    return INTERRUPTED

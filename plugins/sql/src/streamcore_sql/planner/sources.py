@@ -64,9 +64,14 @@ def frame(spark: SparkSession, read: Scan) -> DataFrame:
     """The DataFrame of a scan, its columns in declared order."""
     table, watermark = read.table, read.bound.statement.watermark
     reader = spark.readStream if read.streaming else spark.read
-    schema = spark_schema(table.by_name[name] for name in read.projection)
-    options = pack(read.bound.options, table)
-    loaded = reader.format("streamcore").options(**options).schema(schema).load()
+
+    def load(wanted: Table) -> DataFrame:
+        options = pack(read.bound.options, wanted)
+        schema = spark_schema(wanted.output)
+        return reader.format("streamcore").options(**options).schema(schema).load()
+
+    narrow = table.reading(read.projection)
+    loaded = read.bound.connector.stream_frame(load, narrow) if read.streaming else load(narrow)
     rowtime = watermark.column.last if watermark and read.delay is not None else None
     if rowtime or any(isinstance(column, ComputedColumn) for column in read.columns):
         kinds = [name_literal(ROW_KIND)] if read.changelog else []

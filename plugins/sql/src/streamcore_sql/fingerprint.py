@@ -1,0 +1,138 @@
+"""What a checkpoint depends on: the sources and the state of the query that wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from .planner.queries import QueryPlan
+from .planner.sources import Scan
+from .rewrite import Rewritten
+from .schema import options_of
+
+_IDENTITY = ("connector", "topic", "topic-pattern", "stream", "stream.arn")
+_PREFIX = re.compile(r"\b_q\d+_")
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Enough of a query to tell whether another one can go on where it stopped."""
+
+    sources: tuple[dict[str, str], ...]
+    state: tuple[str, ...]
+    columns: dict[str, str]
+    """The types of the columns that state is made of; empty without state."""
+    mode: str
+    query: str
+    """The query's own text, shown to people and never compared."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> Fingerprint:
+        sources, state = tuple(plain["sources"]), tuple(plain["state"])
+        return cls(sources, state, plain["columns"], plain["mode"], plain["query"])
+
+
+def fingerprint(plan: QueryPlan, scans: Sequence[Scan] | None = None) -> Fingerprint:
+    """The fingerprint of a planned query; `scans` if it reads otherwise than planned."""
+    reads = [read for read in scans or plan.scans if read.streaming]
+    state = tuple(_state(plan.rewritten))
+    columns = {
+        f"{read.bound.name}.{name}": read.table.by_name[name].type
+        for read in reads
+        for name in read.projection
+        if state
+    }
+    mode = plan.mode if state else ""
+    return Fingerprint(
+        tuple(_source(read) for read in reads), state, columns, mode, plan.query.place.text
+    )
+
+
+def differences(before: Fingerprint, now: Fingerprint) -> Iterator[str]:
+    """Why a query cannot go on from a checkpoint; nothing if it can."""
+    if len(before.sources) != len(now.sources):
+        yield f"it read {_listed(before.sources)}, and now reads {_listed(now.sources)}"
+    else:
+        for old, new in zip(before.sources, now.sources, strict=True):
+            for key in _IDENTITY:
+                if old.get(key) != new.get(key):
+                    was, is_now = old.get(key, "none"), new.get(key, "none")
+                    yield f"'{new['table']}' read {key} '{was}', and now reads '{is_now}'"
+    if before.state != now.state:
+        gone = [text for text in before.state if text not in now.state]
+        new_ones = [text for text in now.state if text not in before.state]
+        yield (
+            f"its state was kept for {_joined(gone or before.state)}, "
+            f"and is now needed for {_joined(new_ones or now.state)}"
+        )
+    else:
+        for name in sorted(before.columns.keys() & now.columns.keys()):
+            if before.columns[name] != now.columns[name]:
+                yield f"column '{name}' was {before.columns[name]}, and is now {now.columns[name]}"
+    if before.state and before.state == now.state and before.mode != now.mode:
+        yield f"it ran in mode {before.mode}, and now needs {now.mode}"
+
+
+def _source(read: Scan) -> dict[str, str]:
+    options = options_of(read.bound.statement)
+    return {"table": read.bound.name} | {key: options[key] for key in _IDENTITY if key in options}
+
+
+def _listed(sources: Sequence[dict[str, str]]) -> str:
+    return _joined([f"'{source['table']}'" for source in sources])
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return ", ".join(texts) or "nothing"
+
+
+# --- state ---------------------------------------------------------------------------------
+
+
+def _state(rewritten: Rewritten) -> Iterator[str]:
+    """Each thing Spark keeps state for, in words that change when the state does."""
+    for stage in rewritten.stages:
+        yield from _of_query(stage.sql)
+        keys = getattr(stage.operation, "keys", None) or ("every column",)
+        yield f"{type(stage.operation).__name__}({', '.join(map(str, keys))})"
+    for window in (part.window for part in rewritten.aggregations):
+        if window is not None:
+            sizes = [window.size, *([window.slide] if window.slide else []), window.offset]
+            lengths = ", ".join(f"{size} ms" for size in sizes if size)
+            yield f"a {window.kind} window of {lengths} over {window.time}"
+    yield from _of_query(rewritten.sql)
+
+
+def _of_query(sql: str) -> Iterator[str]:
+    tree: Any = sqlglot.parse_one(_PREFIX.sub("", sql), read="spark")
+    for select in tree.find_all(exp.Select):
+        calls = [call for each in select.expressions for call in _aggregates(each)]
+        having = select.args.get("having")
+        calls += _aggregates(having) if having else []
+        group = select.args.get("group")
+        if group is not None or calls:
+            keys = ", ".join(_sql(key) for key in group.expressions) if group is not None else ""
+            found = ", ".join(dict.fromkeys(map(_sql, calls)))
+            yield f"{found or 'the keys alone'} by {keys or 'nothing'}"
+        for join in select.args.get("joins") or ():
+            side = " ".join(filter(None, (join.side, join.kind))) or "INNER"
+            condition = join.args.get("on")
+            yield f"{side} JOIN ON {_sql(condition) if condition else 'nothing'}"
+
+
+def _aggregates(node: Any) -> list[Any]:
+    return [
+        found for found in node.find_all(exp.AggFunc) if found.find_ancestor(exp.AggFunc) is None
+    ]
+
+
+def _sql(node: Any) -> str:
+    return " ".join(str(node.sql(dialect="spark", comments=False)).split())

@@ -1,0 +1,190 @@
+"""Statements that move data, planned and checked; nothing runs until `start`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from . import explain
+from .checkpoints import Checkpoint
+from .fingerprint import Fingerprint, fingerprint
+from .jobs import Job, JobSet
+from .live import LiveRows
+from .planner.inserts import InsertPlan
+from .planner.queries import QueryPlan
+from .results import Rows
+from .running import Launch, start, start_each
+from .statement_sets import SharedScan, shared_scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Planned(Protocol):
+    """A statement that could be run now."""
+
+    def check(self) -> list[str]:
+        """Raise CannotResume where a checkpoint does not fit; return notes on what would happen."""
+        ...
+
+    def start(self) -> Job | Rows: ...
+
+    def text(self, *, details: bool = True, options: bool = False) -> str:
+        """The plan, for people."""
+        ...
+
+
+@dataclass
+class _Resumable:
+    """A launch and the checkpoint it goes on from."""
+
+    launch: Launch
+    print: Fingerprint
+    checkpoint: Checkpoint | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        folder = self.launch.checkpoint
+        self.checkpoint = Checkpoint(folder, self.launch.name) if folder else None
+
+    def check(self) -> list[str]:
+        if self.checkpoint is None:
+            return [f"job '{self.launch.name}' has no name of its own, so it starts over each time"]
+        if self.launch.fresh:
+            return [f"job '{self.launch.name}' starts over"]
+        note = self.checkpoint.check(self.print)
+        return [f"job '{self.launch.name}' {note}"] if note else []
+
+    def begin(self) -> None:
+        if self.checkpoint is not None:
+            if self.launch.fresh:
+                self.checkpoint.set_aside()
+            self.checkpoint.begin(self.print)
+
+    def watch(self, job: Job) -> Job:
+        """Free the checkpoint when the job ends."""
+        if self.checkpoint is not None:
+            job.when_over(self.checkpoint.release)
+        return job
+
+    def release(self) -> None:
+        if self.checkpoint is not None:
+            self.checkpoint.release()
+
+
+@dataclass
+class PlannedSelect:
+    """A query whose rows are shown."""
+
+    plan: QueryPlan
+    once: bool = False
+
+    def check(self) -> list[str]:
+        return list(self.plan.notes)
+
+    def start(self) -> Job | Rows:
+        if not self.plan.streaming:
+            return Rows(self.plan)
+        return LiveRows("select", self.plan, once=self.once)
+
+    def text(self, *, details: bool = True, options: bool = False) -> str:
+        return explain.query_text(self.plan, details=details)
+
+
+@dataclass
+class PlannedInsert:
+    """An INSERT."""
+
+    plan: InsertPlan
+    launch: Launch
+
+    def __post_init__(self) -> None:
+        self._resumable: _Resumable | None = None
+        if self.plan.query.streaming:
+            self._resumable = _Resumable(self.launch, fingerprint(self.plan.query))
+
+    def check(self) -> list[str]:
+        notes = list(self.plan.notes)
+        return notes + (self._resumable.check() if self._resumable else [])
+
+    def start(self) -> Job:
+        if self._resumable is None:
+            return start(self.plan, self.launch)
+        self._resumable.begin()
+        try:
+            return self._resumable.watch(start(self.plan, self.launch))
+        except BaseException:
+            self._resumable.release()
+            raise
+
+    def text(self, *, details: bool = True, options: bool = False) -> str:
+        return explain.insert_text(self.plan, details=details, options=options)
+
+
+@dataclass
+class PlannedSet:
+    """A statement set whose INSERTs run as queries of their own."""
+
+    inserts: Sequence[PlannedInsert]
+    name: str
+
+    def check(self) -> list[str]:
+        return [note for insert in self.inserts for note in insert.check()]
+
+    def start(self) -> Job:
+        jobs: list[Job] = []
+        try:
+            for insert in self.inserts:
+                jobs.append(insert.start())
+        except BaseException:
+            for job in jobs:
+                job.stop()
+            raise
+        return JobSet(self.name, jobs)
+
+    def text(self, *, details: bool = True, options: bool = False) -> str:
+        texts = [insert.text(details=details, options=options) for insert in self.inserts]
+        return "\n\n".join(texts)
+
+
+@dataclass
+class PlannedShared:
+    """A statement set that reads the one source of its INSERTs once."""
+
+    shared: SharedScan
+    spark: SparkSession
+    launch: Launch
+
+    def __post_init__(self) -> None:
+        found = fingerprint(self.shared.plans[0].query, [self.shared.scan])
+        self._resumable = _Resumable(self.launch, found)
+
+    def check(self) -> list[str]:
+        notes = [note for plan in self.shared.plans for note in plan.notes]
+        return [*dict.fromkeys(notes), *self._resumable.check()]
+
+    def start(self) -> Job:
+        self._resumable.begin()
+        try:
+            return self._resumable.watch(start_each(self.shared, self.spark, self.launch))
+        except BaseException:
+            self._resumable.release()
+            raise
+
+    def text(self, *, details: bool = True, options: bool = False) -> str:
+        texts = [
+            explain.insert_text(plan, details=details, options=options)
+            for plan in self.shared.plans
+        ]
+        name = self.shared.scan.bound.name
+        return "\n\n".join([f"one query that reads '{name}' once, for:", *texts])
+
+
+__all__ = [
+    "Planned",
+    "PlannedInsert",
+    "PlannedSelect",
+    "PlannedSet",
+    "PlannedShared",
+    "shared_scan",
+]

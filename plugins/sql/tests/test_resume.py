@@ -1,0 +1,153 @@
+"""An edited query is compared with its checkpoint before it starts."""
+
+import json
+
+import pytest
+from streamcore_sql import Session
+from streamcore_sql.checkpoints import CannotResume, Checkpoint
+from streamcore_sql.fingerprint import Fingerprint, differences, fingerprint
+from streamcore_sql.planner.binding import bind
+from streamcore_sql.planner.queries import QueryPlan
+from streamcore_sql.planner.sources import scan
+from streamcore_sql.rewrite import rewrite
+from streamcore_sql.statements import Name
+
+TABLES = """
+CREATE TABLE views (user_id BIGINT, region STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+WITH ('connector' = 'kafka', 'topic' = 'views', 'format' = 'json',
+      'properties.bootstrap.servers' = 'h:1', 'scan.startup.mode' = 'earliest-offset');
+CREATE TABLE users (id BIGINT, region STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+WITH ('connector' = 'kafka', 'topic' = 'users', 'format' = 'json',
+      'properties.bootstrap.servers' = 'h:1', 'scan.startup.mode' = 'earliest-offset');
+"""
+
+
+@pytest.fixture
+def taken():
+    """The fingerprint of a query, planned without Spark."""
+    session = Session()
+    session.execute(TABLES)
+
+    def take(sql, before=""):
+        if before:
+            session.execute(before)
+        (statement,) = session.parse(sql)
+        catalog = session.catalog
+        rewritten = rewrite(statement.query, lookup=lambda parts: catalog.find(Name(parts)))
+        scans = tuple(
+            scan(
+                bind(catalog.find(Name(ref.name))),
+                ref.columns,
+                streaming=True,
+                place=ref.place,
+            )
+            for ref in rewritten.tables
+        )
+        plan = QueryPlan(statement.query, rewritten, None, scans, rewritten.mode)
+        return fingerprint(plan)
+
+    return take
+
+
+def reasons(before, now):
+    return list(differences(before, now))
+
+
+def test_other_columns_and_filters_can_go_on(taken):
+    before = taken("SELECT user_id FROM views")
+    now = taken("SELECT region, UPPER(region) AS r FROM views WHERE user_id > 3")
+    assert reasons(before, now) == []
+
+
+def test_startup_mode_and_servers_can_change(taken):
+    before = taken("SELECT user_id FROM views")
+    change = """ALTER TABLE views SET ('scan.startup.mode' = 'latest-offset',
+      'properties.bootstrap.servers' = 'i:2')"""
+    assert reasons(before, taken("SELECT user_id FROM views", change)) == []
+
+
+def test_another_topic_cannot_go_on(taken):
+    before = taken("SELECT user_id FROM views")
+    now = taken("SELECT user_id FROM views", "ALTER TABLE views SET ('topic' = 'clicks')")
+    assert reasons(before, now) == ["'views' read topic 'views', and now reads 'clicks'"]
+
+
+def test_another_source_cannot_go_on(taken):
+    before = taken("SELECT user_id FROM views")
+    now = taken("SELECT user_id FROM views UNION ALL SELECT id FROM users")
+    assert reasons(before, now) == ["it read 'views', and now reads 'views', 'users'"]
+
+
+def test_a_filter_around_an_aggregate_can_change_but_its_keys_cannot(taken):
+    query = "SELECT region, COUNT(*) AS n FROM views WHERE user_id > {} GROUP BY region"
+    before = taken(query.format(1))
+    assert before.state
+    assert reasons(before, taken(query.format(2))) == []
+    (reason,) = reasons(before, taken("SELECT COUNT(*) FROM views GROUP BY region, user_id"))
+    assert "by region" in reason
+    assert "by region, user_id" in reason
+
+
+def test_another_aggregate_or_window_cannot_go_on(taken):
+    window = """SELECT window_start, {} FROM TABLE(TUMBLE(TABLE views, DESCRIPTOR(ts),
+      INTERVAL '{}' MINUTE)) GROUP BY window_start, window_end"""
+    before = taken(window.format("COUNT(*)", 1))
+    assert reasons(before, taken(window.format("COUNT(*)", 1))) == []
+    assert reasons(before, taken(window.format("SUM(user_id)", 1)))
+    assert reasons(before, taken(window.format("COUNT(*)", 5)))
+
+
+def test_the_type_of_a_column_in_state_cannot_change(taken):
+    query = "SELECT region, COUNT(*) AS n FROM views GROUP BY region"
+    before = taken(query)
+    now = taken(query, "ALTER TABLE views MODIFY region BIGINT")
+    assert reasons(before, now) == ["column 'views.region' was STRING, and is now BIGINT"]
+
+
+def test_a_checkpoint_that_does_not_fit_names_reasons_and_choices(tmp_path, taken):
+    folder = tmp_path / "job"
+    before, now = taken("SELECT user_id FROM views"), taken("SELECT id FROM users")
+    checkpoint = Checkpoint(str(folder), "job")
+    assert checkpoint.check(before) == ""
+    checkpoint.begin(before)
+    checkpoint.release()
+    assert checkpoint.check(now) == "", "no batch was planned yet, so anything may start"
+    (folder / "offsets").mkdir()
+    (folder / "offsets" / "0").write_text("v1")
+    assert "goes on" in checkpoint.check(before)
+    kept = sorted(folder.rglob("*"))
+    with pytest.raises(CannotResume) as caught:
+        checkpoint.check(now)
+    text = str(caught.value)
+    assert "'users' read topic 'views', and now reads 'users'" in text
+    assert "--fresh" in text
+    assert "--checkpoint DIR" in text
+    assert caught.value.exit_code == 2
+    assert sorted(folder.rglob("*")) == kept
+
+
+def test_two_processes_do_not_share_a_checkpoint(tmp_path, taken):
+    first, second = (Checkpoint(str(tmp_path / "job"), "job") for _ in range(2))
+    first.begin(taken("SELECT user_id FROM views"))
+    with pytest.raises(CannotResume, match="already runs"):
+        second.begin(taken("SELECT user_id FROM views"))
+    first.release()
+    second.begin(taken("SELECT user_id FROM views"))
+    second.release()
+
+
+def test_starting_over_keeps_the_old_checkpoint_aside(tmp_path, taken):
+    checkpoint = Checkpoint(str(tmp_path / "job"), "job")
+    checkpoint.begin(taken("SELECT user_id FROM views"))
+    checkpoint.release()
+    aside = checkpoint.set_aside()
+    assert aside is not None
+    assert not (tmp_path / "job").exists()
+    assert json.loads((aside / "streamcore.json").read_text())["job"] == "job"
+
+
+def test_a_fingerprint_survives_its_file_and_holds_no_options(taken):
+    found = taken("SELECT region, COUNT(*) AS n FROM views GROUP BY region")
+    text = json.dumps(found.to_json())
+    assert Fingerprint.from_json(json.loads(text)) == found
+    assert "h:1" not in text
