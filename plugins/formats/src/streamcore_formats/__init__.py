@@ -18,6 +18,7 @@ def register_formats() -> Iterable[type[Format]]:
     from .json import Json
     from .maxwell_json import MaxwellJson
     from .ogg_json import OggJson
+    from .protobuf.format import Protobuf
     from .raw import Raw
 
     return [
@@ -30,5 +31,6 @@ def register_formats() -> Iterable[type[Format]]:
         Json,
         MaxwellJson,
         OggJson,
+        Protobuf,
         Raw,
     ]

@@ -69,7 +69,7 @@ def record(*fields, name="Person"):
     return {"type": "record", "name": name, "namespace": "com.example", "fields": plain}
 
 
-# --- writing -----------------------------------------------------------------------------
+# --- writing ------------------------------------------------------------------------------
 
 
 def test_what_is_written_carries_the_id_of_its_schema(client, options, subject):
@@ -118,7 +118,7 @@ def test_the_subject_follows_the_topic_unless_it_is_given(given, part, expected)
     assert plugin.written_to("t", part).subject == expected
 
 
-# --- reading -----------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_a_schema_that_is_not_avro_rejects_its_messages(client, options, subject
     assert decoded.rejected[0].reason == f"schema id {identifier} is JSON, not Avro"
 
 
-# --- a schema of one's own -----------------------------------------------------------------
+# --- a schema of one's own ----------------------------------------------------------------
 
 COLOURS = {
     "type": "record",

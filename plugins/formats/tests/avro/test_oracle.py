@@ -114,7 +114,7 @@ def test_logical_types_have_the_bytes_fastavro_gives_them(data):
         assert out.getvalue() == message
 
 
-# --- resolution --------------------------------------------------------------------------
+# --- resolution ---------------------------------------------------------------------------
 
 WIDER = {"INT": ["INT", "BIGINT", "FLOAT", "DOUBLE"], "BIGINT": ["BIGINT", "FLOAT", "DOUBLE"]}
 WIDER |= {"TINYINT": ["INT", "BIGINT", "DOUBLE"], "FLOAT": ["FLOAT", "DOUBLE"]}
@@ -196,7 +196,7 @@ def promoted(value, arrow):
     return value.decode() if pa.types.is_string(arrow) and isinstance(value, bytes) else value
 
 
-# --- the two paths -----------------------------------------------------------------------
+# --- the two paths ------------------------------------------------------------------------
 
 
 def exact_only(schema):

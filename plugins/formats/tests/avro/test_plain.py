@@ -138,7 +138,7 @@ def test_bad_json_is_rejected_with_the_place(message, why):
     assert decoded.origin.to_pylist() == [0, 2]
 
 
-# --- the schema a table gets ---------------------------------------------------------
+# --- the schema a table gets --------------------------------------------------------------
 
 
 def derived(columns, **options):
@@ -277,7 +277,7 @@ def test_options_are_checked(options, trouble):
     assert trouble in str(error.value)
 
 
-# --- writing ---------------------------------------------------------------------------
+# --- writing ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("encoding", list(Encoding))
@@ -323,7 +323,7 @@ def test_no_rows_give_no_messages():
     assert encode("avro", schema, []) == []
 
 
-# --- reading ---------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------
 
 
 def test_only_wanted_columns_come_back_and_the_layout_stays_the_tables():

