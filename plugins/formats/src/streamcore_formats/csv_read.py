@@ -75,7 +75,7 @@ class _LineReader:
             whole = b"\n".join(messages)  # type: ignore[arg-type]
             if whole.count(b"\n") == len(messages) - 1 and not self._is_special(whole):
                 return range(len(messages)), messages  # type: ignore[return-value]
-        lines = pa.array([message or None for message in messages], pa.binary())
+        lines = pa.array([m if m and _is_text(m) else None for m in messages], pa.binary())
         fine = pc.match_substring_regex(lines, self._grammar)
         for start in (_BOM, *((b"#", b" ") if self._plugin.allow_comments else ())):
             fine = pc.and_not(fine, pc.starts_with(lines, start))
@@ -84,7 +84,7 @@ class _LineReader:
 
     def _is_special(self, whole: bytes) -> bool:
         plugin = self._plugin
-        if plugin.allow_comments or plugin.trim_spaces:
+        if plugin.allow_comments or plugin.trim_spaces or not _is_text(whole):
             return True
         return any(mark in whole for mark in self._special)
 
@@ -116,7 +116,7 @@ class _LineReader:
             convert_options=arrow_csv.ConvertOptions(
                 check_utf8=False,
                 include_columns=wanted,
-                column_types=dict.fromkeys(wanted, pa.binary()),
+                column_types=dict.fromkeys(wanted, pa.string()),
                 null_values=[],
             ),
         )
@@ -127,10 +127,7 @@ class _LineReader:
 
     def _by_python(self, lines: Sequence[bytes]) -> Split | None:
         plugin = self._plugin
-        try:
-            whole = b"\n".join(lines).decode()
-        except UnicodeDecodeError:
-            return None
+        whole = b"\n".join(lines).decode()
         rows: list[list[str]]
         if plugin.quote is None or plugin.quote not in whole:
             rows = [line.split(plugin.delimiter) for line in whole.split("\n")]
@@ -168,6 +165,16 @@ class _LineReader:
         return Columns(arrays, doubtful, origin=pa.array(kept, pa.int32()))
 
 
+def _is_text(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _line_grammar(plugin: Csv) -> str:
     """Lines that all parsers read alike: no escapes, and quotes only around whole cells."""
     delimiter = re.escape(plugin.delimiter)
@@ -184,24 +191,20 @@ def _line_grammar(plugin: Csv) -> str:
     return rf"\A(?:{cell}|)(?:{delimiter}(?:{cell}|))*\z"
 
 
-def _finisher(field: pa.Field, plugin: Csv) -> Callable[[pa.Array], Finished]:
+def _finisher(field: pa.Field, plugin: Csv) -> Callable[[pa.StringArray], Finished]:
     at_once = texts.column_of(field.type)
     one = cell_reader(field, plugin)
     forgiving = plugin.ignore_parse_errors and field.nullable
     literals = [] if plugin.null_literal is None else [plugin.null_literal]
     literals += [""] if plugin.empty_is_null else []
 
-    def finish(cells: pa.Array) -> Finished:
-        try:
-            strings = cells.cast(pa.string())
-        except pa.ArrowInvalid:  # some bytes are not UTF-8
-            return pa.nulls(len(cells), field.type), range(len(cells))
+    def finish(strings: pa.StringArray) -> Finished:
         for literal in literals:
             absent = pc.equal(strings, literal)
             if absent.true_count:
                 strings = pc.if_else(absent, pa.scalar(None, pa.string()), strings)
         if strings.null_count and not field.nullable:
-            return pa.nulls(len(cells), field.type), range(len(cells))
+            return pa.nulls(len(strings), field.type), range(len(strings))
         array = at_once(strings)
         if array is not None:
             return array, ()

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from streamcore import RecordError
 
+from .arrow_texts import data_of
 from .csv import Csv
 from .json_write import Style, join, messages_of, piece, slices, text_groups, where_valid
-from .texts import data_of
 
 _LONG = 24  # a longer text is quoted without looking at it
 _ASTRAL = bytes(range(0xF0, 0xF5))  # first bytes of characters outside the basic plane

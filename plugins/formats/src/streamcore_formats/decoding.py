@@ -51,9 +51,9 @@ Exact = Callable[["bytes | None"], Rows]
 
 def doubt_everything(fields: Sequence[pa.Field]) -> Fast:
     """The fast path of a shape that has none."""
-    none = pa.array([], pa.int32())
+    none, no_kinds = pa.array([], pa.int32()), pa.array([], pa.int8())
     arrays = [pa.array([], field.type) for field in fields]
-    return lambda messages: Columns(arrays, range(len(messages)), origin=none)
+    return lambda messages: Columns(arrays, range(len(messages)), none, no_kinds)
 
 
 class _Part(NamedTuple):
@@ -155,7 +155,7 @@ def wanted_fields(schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.F
 
 def chunks(messages: Messages) -> Iterator[tuple[int, Messages]]:
     """Cut a batch where the cost of a call is spread, and the working set stays in the cache."""
-    size = sum(len(message) for message in messages if message)
+    size = sum(map(len, filter(None, messages)))
     average = size // max(len(messages), 1) + 1
     step = max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // average))
     if len(messages) <= step + step // 2:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from .decoding import NO_ROWS, Rows, TwoPathDecoder, wanted_fields
 from .json_exact import Rules, row_reader
+from .json_layout import layout_reader
 from .json_tree import NOTHING, kind_of, parse
 from .json_typed import typed_reader
 from .unreadable import Unreadable
@@ -19,7 +20,7 @@ def json_decoder(schema: pa.Schema, columns: Sequence[str] | None, rules: Rules)
     wanted = wanted_fields(schema, columns)
     return TwoPathDecoder(
         pa.schema(wanted),
-        typed_reader(wanted, rules),
+        layout_reader(wanted, rules, typed_reader(wanted, rules)),
         exact_reader(wanted, rules),
         ignoring=rules.ignoring,
     )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from streamcore import RecordError
 
 from . import numbers, temporal
-from .texts import data_of
+from .arrow_texts import data_of
 
 _CHUNK_ROWS = 16_384
 _CHUNK_BYTES = 16 * 2**20  # far below the 2 GiB that one Arrow string array can hold

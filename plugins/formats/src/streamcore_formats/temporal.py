@@ -10,6 +10,7 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrow_texts import cast, has_bytes
 from .unreadable import Unreadable, shown
 
 DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -122,8 +123,7 @@ def timestamps(texts: pa.StringArray, kind: pa.DataType, iso: bool) -> pa.Array 
         texts = pc.binary_slice(texts.view(pa.binary()), 0, -1).view(pa.string())
     if not _between(texts, 19, 20 + digits):
         return None
-    divider = pc.binary_slice(texts.view(pa.binary()), 10, 11)
-    if not pc.all(pc.equal(divider, b"T" if iso else b" "), min_count=0).as_py():
+    if has_bytes(texts, b" " if iso else b"T"):  # Arrow takes either between date and time
         return None
     ticks = cast(texts, pa.timestamp(kind.unit))
     return ticks if ticks is None or kind.tz is None else ticks.cast(pa.int64()).view(kind)
@@ -132,14 +132,6 @@ def timestamps(texts: pa.StringArray, kind: pa.DataType, iso: bool) -> pa.Array 
 def _between(texts: pa.StringArray, least: int, most: int) -> bool:
     lengths = pc.min_max(pc.binary_length(texts)).as_py()
     return lengths["min"] is None or (lengths["min"] >= least and lengths["max"] <= most)
-
-
-def cast(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
-    """Arrow's own parser, or None where it refuses any of the texts."""
-    try:
-        return texts.cast(kind)
-    except pa.ArrowInvalid:
-        return None
 
 
 Column = Callable[[pa.StringArray], "pa.Array | None"]

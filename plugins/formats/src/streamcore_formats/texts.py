@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from streamcore.types import sql_text
 
 from . import numbers, temporal
+from .arrow_texts import cast, has_bytes
 from .unreadable import Unreadable, shown
 
 Value = Callable[[str], Any]
@@ -105,7 +106,7 @@ def column_of(kind: pa.DataType, *, iso: bool = False) -> Column:
     if types.is_floating(kind):
         return lambda texts: _floats(texts, kind)
     if types.is_decimal(kind):
-        return lambda texts: temporal.cast(texts, kind)
+        return lambda texts: cast(texts, kind)
     if types.is_temporal(kind):
         return temporal.column_of(kind, iso)
     return lambda texts: None
@@ -118,7 +119,7 @@ def _booleans(texts: pa.StringArray) -> pa.Array | None:
 
 
 def _integers(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
-    numbers = temporal.cast(texts, kind)
+    numbers = cast(texts, kind)
     if numbers is None or has_bytes(texts, b"xX"):  # Arrow reads hex, Java does not
         return None
     return numbers
@@ -135,29 +136,12 @@ def _durations(texts: pa.StringArray) -> pa.Array | None:
 
 
 def _floats(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
-    numbers = temporal.cast(texts, pa.float64())
+    numbers = cast(texts, pa.float64())
     if numbers is None:
         return None
     numbers = numbers.cast(kind)
     # 'inf' and 'nan' are Arrow's spellings; what is finite was read from plain digits
     return numbers if pc.all(pc.is_finite(numbers), min_count=0).as_py() else None
-
-
-def has_bytes(texts: pa.Array, wanted: bytes) -> bool:
-    """Whether any text of a column holds one of these ASCII characters."""
-    held = data_of(texts)
-    return len(held) != len(held.translate(None, wanted))
-
-
-def data_of(texts: pa.Array) -> bytes:
-    """The bytes of a string or binary array in one piece, without those around a slice."""
-    buffer = texts.buffers()[2]
-    if buffer is None or not len(texts):
-        return b""
-    offsets = pa.Array.from_buffers(
-        pa.int32(), len(texts) + 1, [None, texts.buffers()[1]], offset=texts.offset
-    )
-    return bytes(memoryview(buffer)[offsets[0].as_py() : offsets[-1].as_py()])
 
 
 def each_value(values: Sequence[Any], read: Value, field: pa.Field, forgiving: bool) -> Finished:
