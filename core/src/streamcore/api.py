@@ -7,7 +7,7 @@ Subclass one of the four kinds, give it an identifier and a docstring, declare f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, dataclass_transform
@@ -19,6 +19,7 @@ from .values import Secret
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame
     from pyspark.sql.datasource import (
         DataSourceReader,
         DataSourceStreamReader,
@@ -291,6 +292,17 @@ class Connector(Plugin):
     def table_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
         """Yield complaints about a table's columns and keys; called when a query is planned."""
         yield from ()
+
+    def stream_frame(self, load: Callable[[Table], DataFrame], table: Table) -> DataFrame:
+        """A streaming read as a DataFrame; override it to add operators of Spark to the source.
+
+        `load` gives the plain read of a table, whose `projection` says what it yields.
+        """
+        return load(table)
+
+    def stream_updates(self) -> bool:
+        """Whether those operators need Spark's update mode."""
+        return False
 
     def reader(self, table: Table) -> DataSourceReader:
         raise self._cannot("batch reads")

@@ -16,6 +16,7 @@ from streamcore_kafka.validation import table_problems
 from .aliyun import aliyun_problems
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.datasource import (
         DataSourceReader,
         DataSourceStreamReader,
@@ -135,7 +136,8 @@ class UpsertKafka(Kafka):
     def metadata(self) -> Mapping[str, MetadataKey]:
         # The value format's own metadata stays hidden: a tombstone has none to give.
         found = metadata_keys(self.format, topic_is_writable=self.routes_by_row)
-        return {key: each for key, each in found.items() if not key.startswith("value.")}
+        batch = {"batch": MetadataKey("BIGINT NOT NULL", "Number of the micro-batch of a read.")}
+        return {k: each for k, each in found.items() if not k.startswith("value.")} | batch
 
     def produces(self) -> frozenset[str]:
         return NORMALIZED if self.normalize else UPSERTS
@@ -166,7 +168,23 @@ class UpsertKafka(Kafka):
     def stream_reader(self, table: Table) -> DataSourceStreamReader:
         from streamcore_kafka.source import KafkaStreamReader
 
+        from .collapsing import CollapsingStreamReader
+
+        if any(column.metadata == "batch" for column in table.output):
+            return CollapsingStreamReader(self.keyed(table), table)
         return KafkaStreamReader(self.keyed(table), table, upsert=True)
+
+    def stream_frame(self, load: Callable[[Table], DataFrame], table: Table) -> DataFrame:
+        if not self.normalize:
+            return load(table)
+        from .collapsing import with_batch
+        from .normalizing import normalized
+
+        wanted = [column.name for column in table.output]
+        return normalized(load(with_batch(table)), table, self).select(*wanted)
+
+    def stream_updates(self) -> bool:
+        return self.normalize
 
     def writer(self, table: Table) -> DataSourceWriter:
         from .sink import UpsertWriter

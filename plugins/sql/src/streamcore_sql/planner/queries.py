@@ -16,7 +16,7 @@ from ..rewrite import Rewritten, TableRef, rewrite
 from ..statements import CreateTable, CreateView, Name
 from .binding import Bound, bind
 from .changelog import carried
-from .modes import BATCH, check_mode
+from .modes import BATCH, UPDATE, check_mode
 from .sources import Scan, frame, scan
 from .stages import apply
 
@@ -85,6 +85,8 @@ class QueryPlanner:
         rewritten = carried(rewritten, scans, query)
         result = self._frame(query, rewritten, scans)
         mode = rewritten.mode if streaming else BATCH
+        if any(read.streaming and read.bound.connector.stream_updates() for read in scans):
+            mode = UPDATE
         if streaming:
             check_mode(result, mode, query)
         return QueryPlan(query, rewritten, result, scans, mode)
