@@ -54,7 +54,8 @@ class Fetcher:
             try:
                 yield from self._read(consumer)
             finally:
-                consumer.resume(self._paused)  # a pause would outlive the assignment
+                if self._paused:  # a pause would outlive the assignment
+                    consumer.resume(self._paused)
 
     def _assign(self, consumer: Any) -> None:
         places = self._positions
@@ -124,7 +125,7 @@ class Fetcher:
         self._ended_early.pop(partition, None)
         if position >= self._ends[partition]:
             self._open.discard(partition)
-            if self._open:  # spare the broker what lies beyond our end
+            if self._open:  # what lies beyond our end would only be in the way
                 self._paused.append(client.TopicPartition(*partition))
                 consumer.pause(self._paused[-1:])
 

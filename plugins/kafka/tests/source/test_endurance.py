@@ -1,0 +1,73 @@
+"""Large records, and brokers that go away for a while."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+from streamcore.testing.services import KafkaBroker
+from streamcore_kafka import consumers
+from streamcore_kafka.fetching import Fetcher
+from streamcore_kafka.progress import Range
+
+READ = """
+import sys
+from streamcore import Column, Table
+from streamcore.registry import installed
+from streamcore_kafka.progress import Range
+from streamcore_kafka.reading import read_rows
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+
+servers, topic, count = sys.argv[1:]
+options = {"properties.bootstrap.servers": servers, "topic": topic, "format": "raw",
+           "scan.startup.mode": "earliest-offset"}
+kafka = installed().build("connector", "kafka", options)
+table = Table((Column("v", "BYTES"),), "t")
+import pyarrow.compute, pyspark.sql.datasource, streamcore_kafka.client
+idle, size = peak(), 0
+for batch in read_rows(kafka, table, [Range(topic, 0, 0, int(count))]):
+    size += batch.nbytes
+    del batch
+print(size, peak() - idle)
+"""
+
+
+def test_memory_stays_bounded_by_bytes_and_not_by_the_number_of_records(
+    kafka, produce, kafka_topic
+):
+    topic = kafka_topic(config={"max.message.bytes": "12000000"})
+    record, count = os.urandom(10_000_000), 40
+    produce(topic, [record] * count, settings={"message.max.bytes": 12_000_000})
+    arguments = [kafka.bootstrap_servers, topic, str(count)]
+    done = subprocess.run(
+        [sys.executable, "-c", READ, *arguments], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    size, grown = (int(word) for word in done.stdout.split())
+    assert size >= count * len(record)
+    assert grown <= 300
+
+
+def test_a_broker_that_restarts_is_waited_for(table, produce, people):
+    little = {
+        "properties.queued.min.messages": "1000",
+        "properties.queued.max.messages.kbytes": "64",
+    }
+    with KafkaBroker() as broker:
+        topic = broker.create_topic("restarted")
+        servers = {"properties.bootstrap.servers": broker.bootstrap_servers}
+        settings = {"bootstrap.servers": broker.bootstrap_servers}
+        produce(topic, people(60_000), settings=settings)
+        chunks = Fetcher(table(topic, {**little, **servers}), [Range(topic, 0, 0, 60_000)]).chunks()
+        offsets = [message.offset() for message in next(chunks)]
+        restart = threading.Thread(target=lambda: (broker.kill(), broker.restart()))
+        restart.start()
+        offsets += [message.offset() for chunk in chunks for message in chunk]
+        restart.join()
+        consumers.close_all()
+    assert offsets == list(range(60_000))
