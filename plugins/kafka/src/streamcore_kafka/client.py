@@ -28,7 +28,7 @@ from streamcore.values import masked
 
 from . import properties as _properties
 from .client_keys import KNOWN, PROVIDER
-from .explain import PASSING, REFUSALS, Report, scrubbed, sentence
+from .explain import PASSING, Report, scrubbed, sentence
 from .hearing import hearing
 from .keystores import Settings, text
 from .properties import Role, client_id, translated
@@ -161,10 +161,10 @@ def patiently(client: Any, properties: Settings, call: Callable[[float], T]) -> 
 
 def is_refused(properties: Settings) -> bool:
     """Whether a broker has lately refused us, which waiting does not change."""
-    return any(report.name in REFUSALS for report in hearing(properties).recently())
+    return any(report.refuses for report in hearing(properties).recently())
 
 
-_TOPICS: dict[tuple[str, str], tuple[float, tuple[int, ...]]] = {}
+_TOPICS: dict[tuple[frozenset[tuple[str, Any]], str], tuple[float, tuple[int, ...]]] = {}
 
 
 def partitions_of(topic: str, properties: Settings) -> tuple[int, ...]:
@@ -172,7 +172,7 @@ def partitions_of(topic: str, properties: Settings) -> tuple[int, ...]:
 
     Creates no topic, unless 'properties.allow.auto.create.topics' says so.
     """
-    key = (text(properties.get("bootstrap.servers")), topic)
+    key = (frozenset(properties.items()), topic)
     known = _TOPICS.get(key)
     if known and known[0] > time.monotonic():
         return known[1]
@@ -270,7 +270,8 @@ def check_properties(properties: Settings) -> Iterator[Problem]:
 def _value_problems(items: frozenset[tuple[str, str | Secret]]) -> tuple[Problem, ...]:
     """Have the library itself judge the values, all but security's: files may be elsewhere."""
     plain = {k: v for k, v in items if not k.lower().startswith(("ssl.", "sasl.", "security."))}
-    plain.pop("bootstrap.servers", None)
+    for key in ("bootstrap.servers", PROVIDER):
+        plain.pop(key, None)
     found: list[Problem] = []
     for make in (producer, consumer):
         try:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .keystores import Settings, text
 from .properties import secrets_of
 
-REFUSALS = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "_FATAL"})
+REFUSALS = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
 SILENCE = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE", "_MSG_TIMED_OUT"})
 PASSING = SILENCE | {
     "COORDINATOR_LOAD_IN_PROGRESS",
@@ -27,7 +27,7 @@ _NOISE = re.compile(
     r"^(?:\[thrd:[^]]*\]: )?(?:\w+://)?[^\s/]+:\d+/\w+: |^Failed to get metadata: "
     r"| \(after \d+ms in state \w+(?:, \d+ identical error\(s\) suppressed)?\)"
 )
-_HIDDEN_CA = "certificate verify failed"
+_FATAL = ("_FATAL", "_PURGE_QUEUE")  # a producer that cannot go on drops what it has
 
 
 class Report(NamedTuple):
@@ -35,6 +35,11 @@ class Report(NamedTuple):
 
     name: str
     text: str
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a broker has turned us away, which waiting does not change."""
+        return self.name in REFUSALS or ("alert" in self.text and "certificate" in self.text)
 
 
 def sentence(error: Report, heard: Iterable[Report], properties: Settings) -> str:
@@ -56,10 +61,14 @@ def scrubbed(told: str, properties: Settings) -> str:
 
 
 def _cause(error: Report, heard: list[Report]) -> Report:
+    if error.name in _FATAL:
+        return next((report for report in reversed(heard) if report.name == "_FATAL"), error)
     if error.name not in SILENCE:
         return error
-    for wanted in (REFUSALS, {"_RESOLVE"}, {"_TRANSPORT"}):
-        if found := [report for report in heard if report.name in wanted]:
+    if refusals := [report for report in heard if report.refuses]:
+        return refusals[-1]
+    for wanted in ("_RESOLVE", "_TRANSPORT"):
+        if found := [report for report in heard if report.name == wanted]:
             return found[-1]
     return error
 
@@ -80,15 +89,12 @@ def _login(broker: str, said: str, properties: Settings) -> str:
 
 
 def _tls(broker: str, said: str, properties: Settings) -> str:
-    if _HIDDEN_CA in said and "hostname" not in said.lower():
+    if "certificate verify failed" in said:  # the library does not tell the two apart
         return (
-            f"the certificate of {broker} is not signed by an authority we trust: {said}. "
-            "Check 'properties.ssl.truststore.location' or 'properties.ssl.ca.location'."
-        )
-    if "hostname" in said.lower() or "IP address mismatch" in said:
-        return (
-            f"the certificate of {broker} is for another host: {said}. Check the name in "
-            "'properties.bootstrap.servers' against the certificate."
+            f"the certificate of {broker} cannot be verified: an authority signed it that we do "
+            "not trust, or it was made for another host. "
+            "Check 'properties.ssl.truststore.location' or 'properties.ssl.ca.location', "
+            "and the hosts in 'properties.bootstrap.servers'."
         )
     if "certificate required" in said or "bad certificate" in said or "unknown ca" in said:
         return (
@@ -108,7 +114,7 @@ def _unresolved(broker: str, said: str, properties: Settings) -> str:
 def _silent(broker: str, said: str, properties: Settings) -> str:
     if "SSL" in said:
         return _tls(broker, said, properties)
-    if "security.protocol" in said or "Disconnected while requesting ApiVersion" in said:
+    if "Disconnected" in said:
         return (
             f"{broker} closed the connection before it answered. "
             "Check 'properties.security.protocol': the port may want TLS or a login."
@@ -132,6 +138,13 @@ def _not_allowed(what: str) -> Callable[[str, str, Settings], str]:
     return tell
 
 
+def _fatal(broker: str, said: str, properties: Settings) -> str:
+    if "Cluster authorization failed" in said:
+        missing = "neither WRITE on a topic nor IDEMPOTENT_WRITE on the cluster is granted"
+        return _not_allowed("write")(broker, missing, properties)
+    return f"{broker} and the producer have lost each other: {said}. Run the batch again."
+
+
 def _unknown(broker: str, said: str, properties: Settings) -> str:
     return f"{broker}: {said}."
 
@@ -149,4 +162,5 @@ _SENTENCES: dict[str, Callable[[str, str, Settings], str]] = {
     "GROUP_AUTHORIZATION_FAILED": _not_allowed("use the consumer group"),
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _not_allowed("use the transactional id"),
     "CLUSTER_AUTHORIZATION_FAILED": _not_allowed("do this on the cluster"),
+    "_FATAL": _fatal,
 }

@@ -15,6 +15,8 @@ from .keystores import Settings
 
 LOG = logging.getLogger("streamcore.kafka")
 _RECENT = 60.0
+_ONLY_LOGGED = {"FAIL": "_TRANSPORT", "FATAL": "_FATAL"}
+"""What clients write to their log and tell nobody, and what it amounts to."""
 _COUNTED = re.compile(r" \(after \d+ms in state.*")
 
 
@@ -32,6 +34,9 @@ class Heard:
 
     def log(self, level: int, template: str, *arguments: object) -> None:
         """Called by a client, while it is polled, in place of a logger."""
+        if arguments and arguments[0] in _ONLY_LOGGED:
+            report = Report(_ONLY_LOGGED[str(arguments[0])], str(arguments[-1]))
+            self._reports.append((time.monotonic(), report))
         line = scrubbed(template % arguments, self._properties)
         essence = _COUNTED.sub("", line)
         if self._logged.get(essence, 0.0) < time.monotonic() - _RECENT:  # it reconnects often

@@ -142,7 +142,8 @@ class Sender:
         try:
             left = call(seconds)
         except KafkaException as error:
-            self._failed = self._failed or ("", error.args[0])
+            if self._failed is None or error.args[0].fatal():
+                self._failed = ("", error.args[0])
         except SystemError:  # the library's way to say that two errors came at once
             self._failed = self._failed or ("", KafkaError(KafkaError._FATAL))
         if self._failed is not None:
