@@ -54,7 +54,7 @@ class ByteSize(int):
 
 
 SENSITIVE = re.compile(
-    r"password|passwd|secret|token|api-?key|access-?key|private-?key|service-key|credential"
+    r"password|passwd|passphrase|secret|token|api-?key|access-?key|private-?key|service-key|credential"
     r"|basic[.-]auth|user-info|jaas\.config|http-headers|auth-params|\.key\.pem$|keystore\.key$",
     re.IGNORECASE,
 )
