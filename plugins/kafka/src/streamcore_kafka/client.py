@@ -274,13 +274,21 @@ def _value_problems(items: frozenset[tuple[str, str | Secret]]) -> tuple[Problem
         plain.pop(key, None)
     found: list[Problem] = []
     for make in (producer, consumer):
-        try:
-            made: Any = make(plain, log_level=0)
-        except OptionError as error:
-            found += [problem for problem in error.problems if problem not in found]
-        else:
-            made.close()
+        while problem := _first_problem(make, plain):
+            found.append(problem)
+            key = problem.key.removeprefix("properties.")
+            if key not in plain:
+                break
+            del plain[key]
     return tuple(found)
+
+
+def _first_problem(make: Callable[..., Any], settings: Settings) -> Problem | None:
+    try:
+        make(settings, log_level=0)
+    except OptionError as error:
+        return error.problems[0]
+    return None
 
 
 def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:

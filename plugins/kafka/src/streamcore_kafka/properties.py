@@ -142,7 +142,7 @@ def _security_problems(given: Settings) -> Iterator[Problem]:
     yield from _login_problems(given, protocol, mechanism)
     yield from _token_problems(given)
     for family in ("sasl", "ssl"):
-        chosen = [key for key in sorted(given) if key.startswith(f"{family}.")]
+        chosen = [key for key in sorted(given) if key in KNOWN and key.startswith(f"{family}.")]
         if chosen and family.upper() not in protocol and chosen != [_HOST_CHECK]:
             yield Problem(
                 f"properties.{chosen[0]}",
