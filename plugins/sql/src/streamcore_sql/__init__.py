@@ -31,8 +31,9 @@ def register_connectors() -> Iterable[type[Connector]]:
 @hookimpl
 def register_commands() -> Iterable[click.Command]:
     from .commands.run import run
+    from .commands.sql import sql
 
-    return (run,)
+    return run, sql
 
 
 def __getattr__(name: str) -> Any:

@@ -67,6 +67,13 @@ class Rows:
         with spark_errors(self.plan.query):
             return self.frame.collect()
 
+    def first(self, count: int) -> list[Any]:
+        """The first rows, without computing more than that takes."""
+        from .failures import spark_errors
+
+        with spark_errors(self.plan.query):
+            return self.frame.limit(count).collect()
+
     def __str__(self) -> str:
         from .texttable import text_table
 

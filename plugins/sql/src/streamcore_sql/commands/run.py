@@ -40,10 +40,27 @@ def run(
     Everything is checked before the first job starts. A job goes on where it stopped the last
     time. Ctrl-C lets the batch at hand finish, then stops; a second one stops at once.
     """
-    from ..display import display_for
-
     text, shown = read_script(script)
     name = name or Path(shown).stem
+    return run_script(
+        text, shown, name, given, as_json=as_json, once=once, dry_run=dry_run, fresh=fresh
+    )
+
+
+def run_script(
+    text: str,
+    shown: str,
+    name: str,
+    given: Given,
+    *,
+    as_json: bool = False,
+    once: bool = False,
+    dry_run: bool = False,
+    fresh: bool = False,
+) -> int:
+    """Run the statements of a text and return the exit status."""
+    from ..display import display_for
+
     display = display_for(as_json=as_json, terminal=sys.stderr.isatty())
     session = given.session(name=name, once=once, fresh=fresh, dry=dry_run)
     signal.signal(signal.SIGTERM, _interrupt)
@@ -81,7 +98,7 @@ def _prepare(
     started = False
     for statement in session.parse(text, shown):
         if not started and isinstance(statement, (Insert, Select, StatementSet)):
-            log = given.start_spark(session, session.settings.job_name)
+            log = given.start_spark(session, session.settings.job_name or shown)
             started = True
             if log is not None:
                 display.say(f"Spark is up; its log is {log}")

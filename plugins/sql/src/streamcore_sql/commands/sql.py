@@ -1,0 +1,48 @@
+"""`streamcore sql`: statements typed at a prompt, given with -e, or piped in."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from streamcore.cli.status import OK
+
+from .options import Given, session_options
+
+
+@click.command()
+@click.option("-e", "--execute", "texts", multiple=True, help="Run this and end.")
+@click.option("--once", is_flag=True, help="Streams read what is there now, then end.")
+@click.option("--name", default="", help="A name, under which jobs keep their checkpoints.")
+@click.option("--json", "as_json", is_flag=True, help="Without a prompt: results as JSON lines.")
+@session_options
+def sql(texts: tuple[str, ...], once: bool, name: str, as_json: bool, given: Given) -> int:
+    """Talk SQL: at a prompt, with -e, or from a pipe."""
+    if texts or not sys.stdin.isatty():
+        return _batch("\n".join(texts) or sys.stdin.read(), once, name, as_json, given)
+    from rich.console import Console
+
+    from ..repl.loop import Repl
+    from ..repl.prompt import prompt_session
+    from ..settings import state_folder
+
+    session = given.session(name=name, once=once)
+    console = Console()
+    repl = Repl(session, console, lambda: given.start_spark(session, "sql"), verbose=given.verbose)
+    repl.warm_up()
+    prompt = prompt_session(session.catalog, state_folder() / "history")
+    console.print("Flink SQL on Spark. \\help tells more, Ctrl-D leaves.", style="dim")
+    try:
+        repl.run(prompt.prompt)
+    finally:
+        if any(job.status == "running" for job in session.jobs):
+            console.print("stopping jobs ...", style="dim")
+        session.stop()
+    return OK
+
+
+def _batch(text: str, once: bool, name: str, as_json: bool, given: Given) -> int:
+    """Run statements one after another and stop at the first that fails."""
+    from .run import run_script
+
+    return run_script(text, "sql", name, given, as_json=as_json, once=once)

@@ -1,0 +1,75 @@
+"""The line editor: history, completion, colours, and statements over several lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.lexers import PygmentsLexer
+from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
+
+from ..catalog import Catalog
+from ..errors import SqlError
+from ..lexer import tokens
+from ..source import Source
+from .completion import SqlCompleter
+from .history import DiscreetHistory
+
+
+def prompt_session(catalog: Catalog, history: Path, **more: Any) -> PromptSession[str]:
+    """A prompt that gives back one whole statement, or one command."""
+    session: PromptSession[str] = PromptSession(
+        "streamcore> ",
+        completer=SqlCompleter(catalog),
+        complete_while_typing=False,
+        auto_suggest=AutoSuggestFromHistory(),
+        history=DiscreetHistory(history),
+        lexer=PygmentsLexer(SqlLexer),
+        multiline=True,
+        prompt_continuation=lambda width, line, wrapped: "       ... ".rjust(width),
+        key_bindings=_bindings(),
+        enable_history_search=True,
+        **more,
+    )
+    return session
+
+
+def is_complete(text: str) -> bool:
+    """Whether Enter should run a text: a command, nothing at all, or a statement that is closed."""
+    text = text.strip()
+    if not text or text.startswith("\\"):
+        return True
+    source = Source(text)
+    try:
+        words = [token.word for token in tokens(source)]
+    except SqlError:  # an open quote or comment: more is to come
+        return False
+    if len(words) < 2 or words[-2] != ";":
+        return False
+    in_set = "BEGIN" in words and "STATEMENT" in words
+    return not in_set or "END" in words
+
+
+def _bindings() -> KeyBindings:
+    bindings = KeyBindings()
+
+    @Condition
+    def finished() -> bool:
+        from prompt_toolkit.application import get_app
+
+        buffer = get_app().current_buffer
+        return is_complete(buffer.text) and buffer.document.is_cursor_at_the_end
+
+    @bindings.add("enter", filter=finished)
+    def _accept(event: Any) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @bindings.add("escape", "enter")
+    def _newline(event: Any) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return bindings

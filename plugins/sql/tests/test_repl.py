@@ -1,0 +1,155 @@
+"""The prompt: when Enter runs a text, what Tab offers, what is shown and what is remembered."""
+
+import io
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from rich.console import Console
+from streamcore.cli import main
+from streamcore_sql import Session
+from streamcore_sql.live import Change
+from streamcore_sql.repl.completion import SqlCompleter
+from streamcore_sql.repl.history import DiscreetHistory
+from streamcore_sql.repl.live_view import View
+from streamcore_sql.repl.loop import Repl
+from streamcore_sql.repl.prompt import is_complete
+
+TABLE = """CREATE TABLE orders (id BIGINT, amount DOUBLE)
+WITH ('connector' = 'datagen', 'number-of-rows' = '3');"""
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("", True),
+        ("\\help", True),
+        ("SELECT 1", False),
+        ("SELECT 1;", True),
+        ("SELECT ';", False),
+        ("SELECT 1; -- why", True),
+        ("SELECT 1 /* ;", False),
+        ("BEGIN STATEMENT SET; INSERT INTO a SELECT 1;", False),
+        ("BEGIN STATEMENT SET; INSERT INTO a SELECT 1; END;", True),
+        ("SELECT CASE x WHEN 1 THEN 2 END;", True),
+    ],
+)
+def test_enter_runs_only_what_is_finished(text, complete):
+    assert is_complete(text) is complete
+
+
+@pytest.fixture
+def offered():
+    session = Session()
+    session.execute(TABLE)
+    completer = SqlCompleter(session.catalog)
+
+    def complete(text):
+        found = completer.get_completions(Document(text), CompleteEvent(completion_requested=True))
+        return [each.text for each in found]
+
+    return complete
+
+
+def test_tab_completes_keywords_tables_and_their_columns(offered):
+    assert offered("SEL") == ["SELECT"]
+    assert "orders" in offered("SELECT * FROM or")
+    assert "amount" in offered("SELECT * FROM orders WHERE am")
+    assert "amount" not in offered("SELECT am")
+    assert offered("\\he") == ["\\help"]
+
+
+def test_tab_completes_options_of_the_connector_at_hand(offered):
+    assert offered("CREATE TABLE t (x INT) WITH ('con") == ["connector"]
+    assert offered("CREATE TABLE t (x INT) WITH ('connector' = 'data") == ["datagen"]
+    given = "CREATE TABLE t (x INT) WITH ('connector' = 'datagen', '"
+    assert "rows-per-second" in offered(given + "rows")
+    assert offered(given + "rows-per-second' = '1', 'rows-per") == []
+    kafka = "CREATE TABLE t (x INT) WITH ('connector' = 'kafka', 'format' = 'json', '"
+    assert "json.ignore-parse-errors" in offered(kafka + "json.")
+    assert offered("SELECT 'sel") == []
+    assert "pipeline.name" in offered("SET 'pipe")
+
+
+def talk(session, *texts):
+    console = Console(file=io.StringIO(), width=120)
+    answers = iter(texts)
+
+    def ask():
+        try:
+            return next(answers)
+        except StopIteration:
+            raise EOFError from None
+
+    Repl(session, console, lambda: None).run(ask)
+    return console.file.getvalue()
+
+
+def test_a_mistake_does_not_end_the_conversation():
+    said = talk(Session(), "SELEC 1;", TABLE, "SHOW TABELS;", "\\tables", "\\nonsense")
+    assert "Did you mean 'SELECT'?" in said
+    assert "Did you mean 'TABLES'?" in said
+    assert "orders" in said
+    assert "no command '\\nonsense'" in said
+
+
+def test_help_and_quit():
+    said = talk(Session(), "\\help", "\\quit", "SHOW TABLES;")
+    assert "Tab completes" in said
+    assert "table name" not in said
+
+
+def test_results_are_tables_with_nulls_set_apart(spark):
+    session = Session(spark)
+    said = talk(session, "SELECT 1 AS a, CAST(NULL AS STRING) AS b;")
+    assert "NULL" in said
+    assert "1 row" in said
+    session.settings._values["sql-client.execution.max-table-result.rows"] = "2"
+    assert "the first 2 rows; there are more" in talk(session, "VALUES (1), (2), (3);")
+
+
+def test_secrets_are_not_remembered(tmp_path):
+    file = tmp_path / "history"
+    history = DiscreetHistory(file)
+    history.append_string("SELECT 1;")
+    history.append_string("CREATE TABLE t (x INT) WITH ('properties.sasl.password' = 'hunter2');")
+    assert "SELECT 1" in file.read_text()
+    assert "hunter2" not in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
+
+
+class FakeRows:
+    def __init__(self, columns, key, mode):
+        self.columns, self.key = columns, key
+        self.plan = type("Plan", (), {"mode": mode})
+
+
+def shown(view):
+    console = Console(file=io.StringIO(), width=80)
+    console.print(view.table())
+    return console.file.getvalue()
+
+
+def test_an_updating_result_shows_the_latest_row_of_each_key():
+    view = View(FakeRows(("region", "n"), (0,), "update"), 20)
+    view.add([Change("+U", ("eu", 1)), Change("+U", ("us", 5)), Change("+U", ("eu", 2))])
+    view.add([Change("-D", ("us", 5))])
+    text = shown(view)
+    assert "eu" in text
+    assert "us" not in text
+    assert "1 row after 4 changes" in text
+
+
+def test_a_changelog_shows_every_change_with_its_kind():
+    view = View(FakeRows(("region", "n"), (0,), "update"), 20, changes=True)
+    view.add([Change("+U", ("eu", 1)), Change("+U", ("eu", 2))])
+    assert shown(view).count("+U") == 2
+
+
+def test_pipes_and_execute_need_no_terminal(spark, capfd, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    assert main(["sql", "-e", TABLE, "-e", "SELECT COUNT(*) AS n FROM orders;"]) == 0
+    assert "n\n-\n3\n(1 row)" in capfd.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("SHOW TABELS;"))
+    assert main(["sql"]) == 2
+    assert "Did you mean 'TABLES'?" in capfd.readouterr().err
