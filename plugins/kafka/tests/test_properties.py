@@ -136,7 +136,8 @@ def test_values_are_judged_by_the_library_and_named_as_they_were_written():
         "properties.enable.idempotence: 'yes' is not a value the Kafka client takes",
     ]
     assert told(acks="1", enable__idempotence="true") == [
-        "properties.enable.idempotence: 'acks' must be set to 'all' when 'enable.idempotence' is true"
+        "properties.enable.idempotence: 'acks' must be set to 'all' when 'enable.idempotence' is "
+        "true"
     ]
 
 

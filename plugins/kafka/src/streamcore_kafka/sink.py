@@ -38,6 +38,18 @@ class Written(WriterCommitMessage):
     repeated: bool = False
 
 
+class _Counted:
+    """Counts the rows that pass."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches, self.count = batches, 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            self.count += batch.num_rows
+            yield batch
+
+
 class _Writing:
     """What both writers share: everything but how Spark reports the end."""
 
@@ -52,9 +64,12 @@ class _Writing:
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Called by Spark in a task, with the rows of one partition."""
-        task = Task.current()
-        messages = self._encoded(iterator, task.partition)
-        sender = self._sent(messages) if self._ticket is None else self._in_transaction(messages)
+        task, rows = Task.current(), _Counted(iterator)
+        messages = self._encoded(iter(rows), task.partition)
+        if self._ticket is None:
+            sender: Sender | None = self._sent(messages)
+        else:
+            sender = self._in_transaction(messages, self._ticket, task, rows)
         written = Written(task)
         if sender is not None:
             written = Written(task, sender.rows, sender.bytes, sender.seconds, sender.repeated)
@@ -96,11 +111,17 @@ class _Writing:
                 sender.send(batch)
         return sender
 
-    def _in_transaction(self, messages: Iterator[Messages]) -> Sender | None:
+    def _in_transaction(
+        self, messages: Iterator[Messages], ticket: Ticket, task: Task, rows: _Counted
+    ) -> Sender | None:
         from .transactions import Transaction
 
-        assert self._ticket is not None
-        return Transaction(self._kafka.properties, self._ticket, Task.current()).write(messages)
+        count = (lambda: rows.count) if self._merges() else None
+        return Transaction(self._kafka.properties, ticket, task, count).write(messages)
+
+    def _merges(self) -> bool:
+        """Whether several rows may become one message; a sink that does so overrides it."""
+        return False
 
     def _committed(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Keep the markers from expiring while a query has nothing to write."""

@@ -134,14 +134,13 @@ def check(ours: Marker, ticket: Ticket, now: Marker | None) -> None:
 
 def check_same_rows(ours: Marker, there: Marker, task: int) -> None:
     """Raise unless a repeated task has the rows it had when it committed."""
-    compared = ours.tasks == 0  # with a declared number of tasks, rows may differ (uuid(), rand())
-    if ours.rows != there.rows or (compared and ours.checksum != there.checksum):
+    if (ours.rows, ours.checksum) != (there.rows, there.checksum):
         what = "other rows" if ours.rows == there.rows else f"{ours.rows} rows"
         raise TransactionRefused(
             f"task {task} of batch {ours.batch} had {there.rows} rows when it was written, and has "
             f"{what} now that the batch is repeated; the query or its parallelism was changed. "
-            "Undo that until the batch is done. If only values differ (uuid(), rand()), set "
-            "'sink.parallelism' to the number of tasks, which then need not be compared"
+            "Undo that until the batch is done. If rows differ by themselves (uuid(), rand()), set "
+            "'sink.parallelism' to the number of tasks: then rows are not compared"
         )
 
 

@@ -30,6 +30,9 @@ class UpsertWriter(KafkaWriter):
     def _encoded(self, iterator: Iterator[pa.RecordBatch], task: int) -> Iterator[Messages]:
         return super()._encoded(reduced(iterator, self._kafka, self._table.primary_key), task)
 
+    def _merges(self) -> bool:
+        return bool(self._kafka.buffer_rows)
+
 
 class UpsertStreamWriter(KafkaStreamWriter):
     """Writes the micro-batches of a streaming query of changes."""
@@ -41,6 +44,9 @@ class UpsertStreamWriter(KafkaStreamWriter):
 
     def _encoded(self, iterator: Iterator[pa.RecordBatch], task: int) -> Iterator[Messages]:
         return super()._encoded(reduced(iterator, self._kafka, self._table.primary_key), task)
+
+    def _merges(self) -> bool:
+        return bool(self._kafka.buffer_rows)
 
 
 def reduced(
