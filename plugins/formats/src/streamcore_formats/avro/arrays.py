@@ -14,11 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import resolve
-from .decimals import from_twos_complement
+from .decimals import FEW, from_twos_complement
 
 Convert = Callable[[pa.Array], pa.Array]
-_FEW = 2_000
-"""Below this many values plain Python beats the fixed cost of a compute kernel."""
 _CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
 _STORAGE = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _ALL_LONGS = (-(1 << 63), (1 << 63) - 1)
@@ -121,7 +119,7 @@ def _has_twins(maps: pa.MapArray) -> bool:
         pa.list_(pa.string()), len(maps), maps.buffers()[:2], maps.null_count, children=[keys]
     )
     rows = pc.list_parent_indices(lists)
-    if len(keys) < _FEW:
+    if len(keys) < FEW:
         return len(set(zip(rows.to_pylist(), keys.to_pylist(), strict=True))) < len(keys)
     encoded = keys.dictionary_encode()
     spread = pc.multiply(rows, pa.scalar(len(encoded.dictionary), pa.int64()))
@@ -138,17 +136,21 @@ def _whole(plan: resolve.Whole) -> Convert:
     if up == down == 1 and (low, high) == _ALL_LONGS:
         return (lambda longs: longs) if arrow == pa.int64() else (lambda longs: longs.view(arrow))
     bits = 64 if pa.types.is_timestamp(arrow) else arrow.bit_width
+    code, all_of_it = _CODES[bits], (low, high) == (-(1 << bits - 1), (1 << bits - 1) - 1)
 
     def convert(longs: pa.Array) -> pa.Array:
-        if len(longs) > _FEW:
+        if len(longs) > FEW:
             return _bounded(_scaled(longs, up, down), low, high).cast(_STORAGE[bits]).view(arrow)
         validity, data = longs.buffers()
         numbers = memoryview(data)[: 8 * len(longs)].cast("q").tolist()
         if up != down:
             numbers = [number * up // down for number in numbers]
-        if numbers and not low <= min(numbers) <= max(numbers) <= high:
+        if not all_of_it and numbers and not low <= min(numbers) <= max(numbers) <= high:
             raise Doubt
-        narrow = pa.py_buffer(array(_CODES[bits], numbers))
+        try:
+            narrow = pa.py_buffer(array(code, numbers))
+        except OverflowError:
+            raise Doubt from None
         return pa.Array.from_buffers(arrow, len(longs), [validity, narrow], longs.null_count)
 
     return convert

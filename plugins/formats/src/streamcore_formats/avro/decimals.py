@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+FEW = 2_000
+"""Below this many values plain Python beats the fixed cost of a compute kernel."""
 _PADS = pa.array(
     [fill * (16 - size) for fill in (b"\x00", b"\xff") for size in range(17)], pa.binary()
 )
@@ -12,6 +14,8 @@ _PADS = pa.array(
 
 def from_twos_complement(column: pa.Array, scale: int, arrow: pa.DataType) -> pa.Array | None:
     """The decimals of a binary column; None if one is empty, too long, or does not fit exactly."""
+    if len(column) < FEW and scale == arrow.scale:
+        return _few(column, arrow)
     sizes = pc.binary_length(column)
     extremes = pc.min_max(sizes)
     if extremes["min"].as_py() is None:
@@ -32,6 +36,21 @@ def from_twos_complement(column: pa.Array, scale: int, arrow: pa.DataType) -> pa
         return raw.cast(arrow)
     except pa.ArrowInvalid:
         return None
+
+
+def _few(column: pa.Array, arrow: pa.DataType) -> pa.Array | None:
+    edge = 10**arrow.precision
+    values = column.to_pylist()
+    if b"" in values:
+        return None
+    numbers = [
+        0 if value is None else int.from_bytes(value, "big", signed=True) for value in values
+    ]
+    if numbers and not -edge < min(numbers) <= max(numbers) < edge:
+        return None
+    data = b"".join([number.to_bytes(16, "little", signed=True) for number in numbers])
+    buffers = [column.buffers()[0], pa.py_buffer(data)]
+    return pa.Array.from_buffers(arrow, len(column), buffers, column.null_count)
 
 
 def to_twos_complement(column: pa.Array) -> pa.Array:

@@ -16,6 +16,10 @@ from .settings import Settings
 
 INSERT, BEFORE, AFTER, DELETE = (ROW_KINDS.index(kind) for kind in ("+I", "-U", "+U", "-D"))
 
+_KINDS = {"": (), "c": (INSERT,), "r": (INSERT,), "u": (BEFORE, AFTER), "d": (DELETE,)}
+_PARTS = {"": (), "c": (1,), "r": (1,), "u": (0, 1), "d": (0,)}
+"""Where the rows of an operation are: 0 is 'before', 1 is 'after'."""
+
 
 def envelope(fields: Iterable[pa.Field]) -> pa.Schema:
     """The columns of an envelope around rows of these fields."""
@@ -33,41 +37,40 @@ class EnvelopeDecoder:
         self._envelopes, self._rows = Assembler(list(around)), Assembler(fields)
 
     def decode(self, messages: Sequence[bytes | None]) -> Decoded:
-        present, indexes = without_nulls([message or None for message in messages])
+        if b"" in messages:
+            messages = [message or None for message in messages]
+        present, indexes = without_nulls(messages)
         pieces = self._reader.read(present, indexes) if present else []
         found = self._envelopes.decoded(pieces, len(messages))
         origin = range(len(messages)) if found.origin is None else found.origin.to_pylist()
         return self._changes(found, origin)
 
     def _changes(self, found: Decoded, origin: Sequence[int]) -> Decoded:
-        before, after, ops = found.rows.columns
-        count = len(ops)
-        has_before, has_after = before.is_valid().to_pylist(), after.is_valid().to_pylist()
-        picks: list[int] = []  # counts through the befores, then through the afters
-        kinds: list[int] = []
-        origins: list[int] = []
+        before, after, column = found.rows.columns
+        ops = column.to_pylist()
         rejected = list(found.rejected)
-        for place, (index, op) in enumerate(zip(origin, ops.to_pylist(), strict=True)):
-            reason = _unusable(op, has_before[place], has_after[place])
-            if reason:
-                rejected.append(Rejected(index, reason))
-            elif op == "u":
-                picks += (place, count + place)
-                kinds += (BEFORE, AFTER)
-                origins += (index, index)
-            else:
-                deleted = op == "d"
-                picks.append(place if deleted else count + place)
-                kinds.append(DELETE if deleted else INSERT)
-                origins.append(index)
+        has_before, has_after = before.is_valid().to_pylist(), after.is_valid().to_pylist()
+        reasons = list(map(_unusable, ops, has_before, has_after))
+        if any(reasons):
+            rejected += [Rejected(i, why) for i, why in zip(origin, reasons, strict=True) if why]
+            rejected.sort()
+            ops = ["" if why else op for op, why in zip(ops, reasons, strict=True)]
+        count = len(ops)
+        # Picks count through the befores first, then through the afters.
+        picks = [
+            place + count * is_after for place, op in enumerate(ops) for is_after in _PARTS[op]
+        ]
+        kinds = [kind for op in ops for kind in _KINDS[op]]
+        origins = [index for index, op in zip(origin, ops, strict=True) for _ in _KINDS[op]]
         rows = pa.concat_arrays([before, after]).take(pa.array(picks, pa.int32()))
         batch = self._rows.batch(rows.flatten(), len(picks))
-        rejected.sort()
         return Decoded(batch, pa.array(origins, pa.int32()), pa.array(kinds, pa.int8()), rejected)
 
 
 def _unusable(op: str | None, has_before: bool, has_after: bool) -> str:
     """Why there are no rows in an envelope; empty if there are."""
+    if has_after and (op in ("c", "r") or (op == "u" and has_before)):
+        return ""
     if op not in ("c", "r", "u", "d"):
         return "'op' is null" if op is None else f"'op' is '{op}', not one of c, r, u, d"
     if op in ("u", "d") and not has_before:

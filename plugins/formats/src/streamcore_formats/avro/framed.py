@@ -24,33 +24,43 @@ class FramedReader:
     def __init__(self, settings: Settings, reader: Type, fields: Sequence[pa.Field]) -> None:
         self._settings, self._reader, self._fields = settings, reader, fields
         self._readers: dict[bytes, DatumReader] = {}
+        self._mixed = False
 
     def read(self, messages: Sequence[bytes], indexes: Sequence[int]) -> list[Piece]:
         """Read messages whose places in the batch are `indexes`; pieces come in any order."""
-        heads = {message[:HEADER] for message in messages}
-        if len(heads) == 1:
-            return self._read_group(heads.pop(), messages, indexes)
+        if not self._mixed:  # grouping costs as much as reading: see first whether it is needed
+            head = messages[0][:HEADER]
+            reader = self._known(head)
+            columns = None if isinstance(reader, str) else reader.read_all(messages, head)
+            if columns is not None:
+                return [Piece(columns, indexes)]
         groups: dict[bytes, tuple[list[bytes], list[int]]] = {}
         for index, message in zip(indexes, messages, strict=True):
             group = groups.setdefault(message[:HEADER], ([], []))
             group[0].append(message)
             group[1].append(index)
+        self._mixed = len(groups) > 1
         return [piece for head, group in groups.items() for piece in self._read_group(head, *group)]
 
-    def _read_group(
-        self, head: bytes, messages: Sequence[bytes], indexes: Sequence[int]
-    ) -> list[Piece]:
+    def _read_group(self, head: bytes, messages: list[bytes], indexes: list[int]) -> list[Piece]:
+        reader = self._known(head)
+        if isinstance(reader, str):
+            nothing = [pa.array([], field.type) for field in self._fields]
+            return [Piece(nothing, [], [Rejected(index, reader) for index in indexes])]
+        return reader.read(messages, indexes)
+
+    def _known(self, head: bytes) -> DatumReader | str:
+        """The reader for messages that start so, or why there is none."""
         reader = self._readers.get(head)
         if reader is None:
             try:
                 reader = self._reader_for(head)
             except UnknownSchema as unknown:
-                nothing = [pa.array([], field.type) for field in self._fields]
-                return [Piece(nothing, [], [Rejected(index, str(unknown)) for index in indexes])]
+                return str(unknown)
             if len(self._readers) >= _MOST_READERS:
                 self._readers.clear()
             self._readers[head] = reader
-        return reader.read(messages, indexes)
+        return reader
 
     def _reader_for(self, head: bytes) -> DatumReader:
         if len(head) < HEADER:

@@ -41,22 +41,26 @@ class NativeReader:
         else:
             self._columns = _columns_of_nested(plan, len(fields))
             fields.append(("r", rewriting.of(plan.writer)))
-        self._schema = json.dumps(
-            record_schema("b", [("m", _array(record_schema("m", [*fields, MARK])))])
-        )
+        item = record_schema("m", [*fields, MARK])
+        self._schema = json.dumps(record_schema("b", [("m", _array(item))]))
         self._mark, self._place_of_mark = os.urandom(8), len(fields)
         self._has_blocks = rewriting.has_blocks
         self._cells_per_byte = rewriting.cells_per_byte
 
-    def read(self, messages: Sequence[bytes]) -> list[pa.Array] | None:
-        """Return the columns, with one row per message, or None if the exact path must decide."""
+    def read(self, messages: Sequence[bytes], head: bytes = b"") -> list[pa.Array] | None:
+        """Return the columns, with one row per message, or None if the exact path must decide.
+
+        With a `head`, None also means that a message starts otherwise.
+        """
         mark, count = self._mark, len(messages)
         joined = b"".join((_block_count(count), mark.join(messages), mark, b"\0"))
         if len(joined) > MOST_BYTES or (self._has_blocks and self._could_explode(joined)):
             return None
         try:
             rows = deserialize_array([joined], self._schema).column(0).values
-            if len(rows) != count or not _are_marks(rows.field(self._place_of_mark), mark):
+            if len(rows) != count or not _repeats(rows.field(self._place_of_mark), mark):
+                return None
+            if head and (rows.field(0).true_count or not _repeats(rows.field(1), head[1:])):
                 return None
             return self._columns(rows)
         except (ValueError, Doubt):
@@ -83,10 +87,10 @@ def _columns_of_nested(plan: resolve.Plan, place: int) -> Callable[[pa.Array], l
     return columns
 
 
-def _are_marks(array: pa.Array, mark: bytes) -> bool:
+def _repeats(array: pa.Array, value: bytes) -> bool:
+    """Tell whether a column of plain numbers holds these bytes again and again."""
     data: bytes = array.buffers()[1].to_pybytes()
-    size = len(mark) * len(array)
-    return data[:size] == mark * len(array)
+    return data[: len(value) * len(array)] == value * len(array)
 
 
 def _block_count(count: int) -> bytes:

@@ -37,6 +37,10 @@ class DatumReader:
         except Unsupported:
             self._native = None
 
+    def read_all(self, messages: Sequence[bytes], head: bytes) -> list[pa.Array] | None:
+        """The columns of good messages that all start with `head`; None if they are not that."""
+        return None if self._native is None else self._native.read(messages, head)
+
     def read(self, messages: Sequence[bytes], indexes: Sequence[int]) -> list[Piece]:
         """Read messages whose places in the batch are `indexes`."""
         columns = None if self._native is None else self._native.read(messages)
