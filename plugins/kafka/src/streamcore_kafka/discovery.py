@@ -105,11 +105,16 @@ class Cluster:
         wanted = [client.TopicPartition(*partition) for partition in partitions]
         if not wanted or not self._kafka.group:
             return {}
-        found = client.patiently(
-            self._member,
-            self._properties,
-            lambda seconds: self._member.committed(wanted, timeout=seconds),
-        )
+
+        def ask(seconds: float) -> Any:
+            try:
+                return self._member.committed(wanted, timeout=seconds)
+            except client.KafkaException:
+                if reason := self.poll(0):  # a group that is not ours looks like silence
+                    raise client.KafkaException(reason) from None
+                raise
+
+        found = client.patiently(self._member, self._properties, ask)
         return {
             Partition(each.topic, each.partition): each.offset for each in found if each.offset >= 0
         }
@@ -119,9 +124,10 @@ class Cluster:
         places = [client.TopicPartition(*each, offset) for each, offset in positions.items()]
         self._member.commit(offsets=places, asynchronous=True)
 
-    def poll(self, seconds: float) -> None:
-        """Wait at most so long for the outcome of a commit."""
-        self._member.poll(seconds)
+    def poll(self, seconds: float) -> Any:
+        """Wait at most so long for the outcome of a commit; returns why there can be none."""
+        event = self._member.poll(seconds)
+        return None if event is None else event.error()
 
     def _wanted(self, numbers: Iterable[int]) -> tuple[int, ...]:
         only = {int(number) for number in self._kafka.only_partitions}

@@ -44,11 +44,17 @@ class GroupOffsets:
             self._note(error)
 
     def settle(self, seconds: float) -> None:
-        """Wait at most so long until commits on their way are done."""
+        """Wait at most so long until commits on their way are done, then give up on them."""
         deadline = time.monotonic() + seconds
         while self._pending:
             left = deadline - time.monotonic()
-            self._cluster.poll(min(max(left, 0), _SLICE))  # returns no earlier for being told
+            # In slices: the call returns for records, which never come, but not for an outcome.
+            error = self._cluster.poll(min(max(left, 0), _SLICE))
+            if error is None and left <= 0 < seconds:
+                error = f"no answer in {seconds:g} s"
+            if error is not None:
+                self._pending = 0
+                self._note(error)
             if left <= 0:
                 return
 

@@ -42,10 +42,12 @@ class KafkaPartition(InputPartition):
 class _Driver:
     """What lives in the driver while a query runs: never shipped to a task."""
 
-    def __init__(self, kafka: Kafka) -> None:
+    def __init__(self, kafka: Kafka, *, ordered: bool) -> None:
         self.cluster = Cluster(kafka)
         self.group = GroupOffsets(kafka, self.cluster)
-        self.tracker = Tracker(kafka, self.cluster, lambda *where: record_size(kafka, *where))
+        self.tracker = Tracker(
+            kafka, self.cluster, lambda *where: record_size(kafka, *where), ordered=ordered
+        )
 
     @cached_property
     def initial(self) -> Progress:
@@ -63,7 +65,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @property
     def _driver(self) -> _Driver:
         if self._opened is None:
-            self._opened = _Driver(self._kafka)
+            self._opened = _Driver(self._kafka, ordered=self._upsert)
         return self._opened
 
     def initialOffset(self) -> dict[str, Any]:
@@ -125,7 +127,7 @@ class KafkaReader(DataSourceReader):
         self._kafka, self._table, self._upsert = kafka, table, upsert
 
     def partitions(self) -> Sequence[InputPartition]:
-        driver = _Driver(self._kafka)
+        driver = _Driver(self._kafka, ordered=self._upsert)
         start = driver.tracker.initial()
         end = driver.tracker.advance(start, None, None)
         shares = plan(end.ranges_since(start), end.tasks, end.split)

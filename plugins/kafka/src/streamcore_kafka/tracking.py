@@ -30,9 +30,15 @@ class Tracker:
         kafka: Kafka,
         cluster: Cluster,
         record_size: Callable[[Partition, int, int], float],
+        *,
+        ordered: bool = False,
     ) -> None:
         self._kafka, self._cluster, self._record_size = kafka, cluster, record_size
         self._stable = reads_committed(kafka.properties)
+        # Changes of one key must reach one task in their order; plain rows may be read faster.
+        self._may_split = kafka.scan_parallelism is not None and not (
+            ordered or kafka.format.changelog
+        )
         self._topics: Mapping[str, Topic] = {}
         self._discovered = 0.0
         self._just_discovered = False
@@ -98,9 +104,8 @@ class Tracker:
             os.cpu_count() or 1,
             self._kafka.scan_parallelism,
         )
-        split = self._kafka.scan_parallelism is not None and not self._kafka.format.changelog
         ids = {name: self._topics[name].id for name, _ in reached if self._topics[name].id}
-        return Progress(reached, since, start.until, ids, count, split)
+        return Progress(reached, since, start.until, ids, count, self._may_split)
 
     # --- what is there ---------------------------------------------------------------------
 

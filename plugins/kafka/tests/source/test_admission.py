@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+from streamcore import Column, Table
+from streamcore_kafka.source import KafkaReader
 
 
 def test_rows_per_batch_are_limited_and_shared_by_what_waits(
@@ -68,3 +70,12 @@ def test_tasks_are_few_for_little_data_and_as_many_as_asked_for_much(
     small.batch()
     assert len(small.reader.partitions(start, small.at)) == 1
     assert (query.at["tasks"], query.at["split"]) == (3, True)
+
+
+def test_a_partition_of_changes_is_never_split(table, produce, kafka_topic, people):
+    topic = kafka_topic()
+    produce(topic, people(50_000))
+    kafka = table(topic, {"scan.parallelism": "3"})
+    columns = (Column("id", "BIGINT"), Column("name", "STRING"))
+    assert len(KafkaReader(kafka, Table(columns)).partitions()) == 3
+    assert len(KafkaReader(kafka, Table(columns), upsert=True).partitions()) == 1

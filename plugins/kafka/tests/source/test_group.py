@@ -75,6 +75,25 @@ class Refusing:
         self.told = []
 
 
+class Mute(Refusing):
+    """A cluster that takes commits and never says what became of them."""
+
+    def commit(self, positions):
+        self.asked.append(positions)
+
+
+def test_a_commit_that_is_never_answered_is_waited_for_once(table, kafka_topic, caplog):
+    offsets = GroupOffsets(table(kafka_topic(), {"properties.group.id": "g"}), Mute())
+    offsets.commit(Progress({Partition("t", 0): 1}))
+    offsets.settle(0)
+    assert offsets.failed == 0
+    offsets.settle(0.1)
+    began = time.monotonic()
+    offsets.settle(60)
+    assert time.monotonic() - began < 5
+    assert "offsets of group 'g' were not committed: no answer in 0.1 s" in caplog.text
+
+
 def test_failed_commits_warn_and_count_and_are_made_up_for_by_the_next(table, kafka_topic, caplog):
     topic = kafka_topic()
     cluster = Refusing()
@@ -125,3 +144,16 @@ def test_lag_shows_in_kafkas_own_tool(drive, produce, kafka, kafka_topic, people
     )
     (line,) = [line.split() for line in told.splitlines() if line.startswith(topic)]
     assert line[:6] == [topic, topic, "0", "3", "7", "4"]  # group topic partition current end lag
+
+
+def test_auto_commit_changes_nothing_because_batches_are_committed_anyway(
+    drive, produce, kafka_topic, people, rows_of, committed
+):
+    topic = kafka_topic()
+    produce(topic, people(2))
+    given = {"properties.group.id": topic, "properties.enable.auto.commit": "true"}
+    reset = {"scan.startup.mode": None, "properties.auto.offset.reset": "earliest"}
+    query = drive(topic, {**given, **reset})
+    assert query.batch() == rows_of(2)
+    assert query.batch() == []
+    assert committed(topic, topic) == {0: 2}

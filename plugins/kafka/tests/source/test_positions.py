@@ -236,3 +236,29 @@ def test_an_end_past_the_log_is_reached_as_records_come(
     time.sleep(0.1)
     assert query.batch() == rows_of(1, 2)
     assert query.batch() == []
+
+
+# --- after a restart -------------------------------------------------------------------------
+
+
+def test_a_partition_silent_before_a_restart_loses_nothing_after_it(
+    drive, produce, kafka_topic, people, rows_of
+):
+    topic = kafka_topic(partitions=2)
+    produce(topic, people(1), 1)
+    latest = {START: "latest-offset"}
+    query = drive(topic, latest)
+    produce(topic, people(1, 1), 0)
+    assert query.batch() == rows_of(1, 1)
+    produce(topic, people(2, 2), 1)  # while the query is down
+    assert drive(topic, latest, start=query.at).batch() == rows_of(2, 2)
+
+
+def test_a_checkpoint_wins_over_the_options(drive, produce, kafka_topic, people, rows_of):
+    topic = kafka_topic()
+    produce(topic, people(3))
+    query = drive(topic)
+    query.batch()
+    produce(topic, people(1, 3))
+    elsewhere = drive(topic, specific("startup", "partition:0,offset:1"), start=query.at)
+    assert elsewhere.batch() == rows_of(1, 3)
