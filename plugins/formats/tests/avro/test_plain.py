@@ -12,7 +12,9 @@ from streamcore import OptionError, RecordError
 from streamcore.testing import decode, encode
 from streamcore.testing.contracts import FormatContract
 from streamcore.types import arrow_schema
+from streamcore_formats.avro.derive import mismatches
 from streamcore_formats.avro.plain import Avro, Encoding
+from streamcore_formats.avro.schema import parse
 
 EVERYTHING = {
     "bool": "BOOLEAN",
@@ -219,6 +221,15 @@ def test_the_new_timestamp_mapping_reaches_into_nested_types(sql, logical):
     wanted = {"type": "long", "logicalType": logical}
     inside = derived({"a": f"ARRAY<{sql} NOT NULL> NOT NULL"}, legacy_timestamps=False)
     assert inside["fields"][0]["type"]["items"] == wanted
+
+
+@pytest.mark.parametrize("null", ["", " NOT NULL"])
+def test_a_derived_schema_describes_the_table_it_came_from(null):
+    there = {k: v for k, v in EVERYTHING.items() if k not in ("tinyint", "smallint", "time")}
+    schema = arrow_schema({name: sql.removesuffix(null) + null for name, sql in there.items()})
+    text, _ = Avro().derived(schema)
+    assert list(mismatches(parse(text), schema)) == []
+    assert list(mismatches(parse(f'["null", {text}]'), schema)) == []
 
 
 def test_microseconds_are_written_as_microseconds():

@@ -96,6 +96,7 @@ TWO = descriptor_pb2.FileDescriptorProto(
         message("Event", ("id", 1, "string"), ("ts", 2, ".google.protobuf.Timestamp")),
         message("New", ("a", 1, "int32"), ("extra", 99, "string")),
         message("Old", ("a", 1, "int32")),
+        message("Big", *((f"f{n}", n, "int32") for n in range(1, 1001))),
     ],
 )
 THREE = descriptor_pb2.FileDescriptorProto(

@@ -1,5 +1,6 @@
 """The `protobuf` format."""
 
+import random
 import sys
 import textwrap
 from typing import ClassVar
@@ -179,6 +180,13 @@ def test_timestamps_are_rows_of_seconds_and_nanos(options, make):
     ]
 
 
+def test_a_thousand_fields_are_read_and_written(options):
+    columns = {f"f{n}": "INT" for n in range(1, 1001)}
+    row = {name: n for n, name in enumerate(columns)}
+    written = encode("protobuf", arrow_schema(columns), [row], options("two.Big"))
+    assert rows_of(columns, written, options("two.Big")) == [row]
+
+
 def test_only_wanted_columns_come_back(options, make):
     plugin = build("protobuf", options("two.Simple"))
     messages = [make("two.Simple", **FULL), None, b"\xff"]
@@ -265,6 +273,46 @@ def test_deep_nesting_is_rejected(options):
     decoded = plugin.decoder(arrow_schema({"inner": "ROW<x INT>"})).decode([b"", deep, b""])
     assert decoded.rows.num_rows == 2
     assert "nested deeper than 100 messages" in decoded.rejected[0].reason
+
+
+def test_broken_messages_cost_only_themselves(options, make):
+    noise = random.Random(3)
+    columns = {
+        "ints": "ARRAY<INT>",
+        "texts": "ARRAY<STRING>",
+        "inner": "ROW<x INT, z ROW<y BIGINT>>",
+    }
+    columns |= {"to_text": "MAP<STRING, STRING>", "kinds": "ARRAY<STRING>"}
+    sound = make(
+        "two.Containers",
+        ints=[1, -1, 300],
+        texts=["a", "é"],
+        inner={"x": 1, "z": {"y": 2}},
+        to_text={"k": "v"},
+        kinds=["WEB"],
+    )
+    messages = [sound]
+    for _ in range(20_000):
+        out = bytearray(sound)
+        for _ in range(noise.choice((1, 1, 2, 4))):
+            where = noise.randrange(len(out))
+            match noise.randrange(3):
+                case 0:
+                    del out[where : where + noise.randrange(1, 4)]
+                case 1:
+                    out[where:where] = noise.randbytes(2)
+                case 2:
+                    out[where] = noise.choice((0, 1, 7, 0x7F, 0x80, 0xFF))
+        messages.append(bytes(out))
+    decoder = build("protobuf", options("two.Containers")).decoder(arrow_schema(columns))
+    decoded = decoder.decode(messages)
+    assert decoded.rows.num_rows + len(decoded.rejected) == len(messages)
+    assert 0 < len(decoded.rejected) < len(messages)
+    rows = decoded.rows.to_pylist()
+    for place, index in enumerate(decoded.origin.to_pylist()[:500]):
+        assert decoder.decode([messages[index]]).rows.to_pylist() == [rows[place]]
+    for index, why in decoded.rejected[:500]:
+        assert decoder.decode([messages[index]]).rejected[0].reason == why
 
 
 def _varint(number):
