@@ -300,6 +300,14 @@ class Connector(Plugin):
         """
         return load(table)
 
+    def lanes(self, options: Mapping[str, str | Secret]) -> Sequence[Mapping[str, str | Secret]]:
+        """The table's options once per part that is to have a watermark of its own.
+
+        Spark keeps one watermark per streaming read and takes the least of a union's, so a table
+        of several lanes is read as a union of them, each with its own watermark.
+        """
+        return (options,)
+
     def stream_updates(self) -> bool:
         """Whether those operators need Spark's update mode."""
         return False
