@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -252,14 +252,12 @@ class Kafka(Connector):
         """Whether each row says which topic it is written to."""
         return self.topic_pattern is not None or len(self.topic) != 1
 
-    def lanes(self, options: Mapping[str, str]) -> list[dict[str, str]]:
-        """The same options once per partition, for a watermark that follows the slowest one.
-
-        Spark keeps one watermark per source and takes the least of a union's; so a union of one
-        source per partition is what `scan.watermark.per-partition` asks for. Asks the brokers.
-        """
+    def lanes(self, options: Mapping[str, str | Secret]) -> Sequence[Mapping[str, str | Secret]]:
+        """One lane per partition there is now, if the watermark is to follow the slowest one."""
         from .discovery import Cluster
 
+        if not self.per_partition_watermark:
+            return (options,)
         plain = {key: text for key, text in options.items() if key.lower() != "topic-pattern"}
         return [
             {**plain, "topic": name, "scan.partitions": str(number)}

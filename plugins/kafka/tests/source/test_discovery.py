@@ -239,7 +239,9 @@ def test_only_some_partitions_can_be_read_and_lanes_cover_them_all(
     for partition in range(3):
         produce(topic, people(1, partition), partition)
     assert sorted(scan(topic, {"scan.partitions": "0;2"})) == [(0, "n0"), (2, "n2")]
-    lanes = table(None, {"topic-pattern": topic}).lanes(options(None, {"topic-pattern": topic}))
+    given = {"topic-pattern": topic, "scan.watermark.per-partition": "true"}
+    lanes = table(None, given).lanes(options(None, given))
     assert [lane["scan.partitions"] for lane in lanes] == ["0", "1", "2"]
     found = [scan(None, lane) for lane in lanes]
     assert found == [rows_of(1), rows_of(1, 1), rows_of(1, 2)]
+    assert table(topic).lanes({"topic": topic}) == ({"topic": topic},)
