@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import struct
+
 import pyarrow as pa
+
+_OFFSET = struct.Struct("<i")
 
 
 def cast(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
@@ -21,10 +25,8 @@ def has_bytes(texts: pa.Array, wanted: bytes) -> bool:
 
 def data_of(texts: pa.Array) -> bytes:
     """The bytes of a string or binary array in one piece, without those around a slice."""
-    buffer = texts.buffers()[2]
-    if buffer is None or not len(texts):
+    _, offsets, data = texts.buffers()
+    if data is None or not len(texts):
         return b""
-    offsets = pa.Array.from_buffers(
-        pa.int32(), len(texts) + 1, [None, texts.buffers()[1]], offset=texts.offset
-    )
-    return bytes(memoryview(buffer)[offsets[0].as_py() : offsets[-1].as_py()])
+    start, end = (_OFFSET.unpack_from(offsets, 4 * (texts.offset + n))[0] for n in (0, len(texts)))
+    return bytes(memoryview(data)[start:end])

@@ -129,10 +129,9 @@ def _fast(envelope: Envelope, wanted: Sequence[pa.Field], extra: Metadata, rules
         doubtful -= skipped
         bad: set[int] = set()
         arrays = rows.columns(emitted.records, bad)
-        origin = pa.array(emitted.origin, pa.int32())
+        origin, kinds = emitted.arrays()
         arrays += [array.take(origin) for array in extra.columns(roots, envelopes, doubtful)]
         doubtful.update(emitted.origin[row] for row in bad)
-        kinds = pa.array(emitted.kinds, pa.int8())
         if doubtful:
             mask = pa.array([index not in doubtful for index in emitted.origin], pa.bool_())
             arrays = [array.filter(mask) for array in arrays]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import pyarrow as pa
 from msgspec import UNSET, structs
 
 from .json_tree import kind_of
@@ -12,6 +14,7 @@ from .json_typed import TypedRows
 from .unreadable import Unreadable, shown
 
 INSERT, BEFORE, AFTER, DELETE = range(4)  # the codes of +I, -U, +U and -D
+_UPDATE = bytes((BEFORE, AFTER))
 
 ReadRow = Callable[[Any], list[Any]]
 Change = tuple[int, list[Any]]
@@ -21,8 +24,17 @@ class Emitted(NamedTuple):
     """Records of changed rows, the kind of each, and the message it came from."""
 
     records: list[Any]
-    kinds: list[int]
-    origin: list[int]
+    kinds: bytearray
+    origin: array[int]
+
+    def arrays(self) -> tuple[pa.Int32Array, pa.Int8Array]:
+        """The origin and the kinds in Arrow, without a copy."""
+        count = len(self.records)
+        origin, kinds = pa.py_buffer(self.origin), pa.py_buffer(self.kinds)
+        return (
+            pa.Array.from_buffers(pa.int32(), count, [None, origin]),
+            pa.Array.from_buffers(pa.int8(), count, [None, kinds]),
+        )
 
 
 class Shape(Protocol):
@@ -55,23 +67,28 @@ class Images:
 
     def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
         inserts, update, delete = self._inserts, self._update, self._delete
-        records, kinds, origin = emitted = Emitted([], [], [])
+        records, kinds, origin = emitted = Emitted([], bytearray(), array("i"))
         for index, envelope in enumerate(envelopes):
-            operation, before, after = envelope.op, envelope.before, envelope.after
-            if operation in inserts and after is not None:
-                records.append(after)
-                kinds.append(INSERT)
-                origin.append(index)
-            elif operation == update and before is not None and after is not None:
-                records += (before, after)
-                kinds += (BEFORE, AFTER)
-                origin += (index, index)
-            elif operation == delete and before is not None:
-                records.append(before)
-                kinds.append(DELETE)
-                origin.append(index)
-            else:
-                doubtful.add(index)
+            operation = envelope.op
+            if operation in inserts:
+                if (after := envelope.after) is not None:
+                    records.append(after)
+                    kinds.append(INSERT)
+                    origin.append(index)
+                    continue
+            elif (before := envelope.before) is not None:
+                if operation == update and (after := envelope.after) is not None:
+                    records += (before, after)
+                    kinds += _UPDATE
+                    origin.append(index)
+                    origin.append(index)
+                    continue
+                if operation == delete:
+                    records.append(before)
+                    kinds.append(DELETE)
+                    origin.append(index)
+                    continue
+            doubtful.add(index)
         return emitted
 
     def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
@@ -112,7 +129,7 @@ class Edits:
         return [("data", "data", data | None), ("old", "old", old | None), told]
 
     def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
-        records, kinds, origin = emitted = Emitted([], [], [])
+        records, kinds, origin = emitted = Emitted([], bytearray(), array("i"))
         plain = {self._insert: INSERT, self._delete: DELETE}
         for index, envelope in enumerate(envelopes):
             change, data = envelope.type, envelope.data
@@ -123,8 +140,8 @@ class Edits:
             rows = data if self._many else [data]
             if change in plain:
                 records += rows
-                kinds += [plain[change]] * len(rows)
-                origin += [index] * len(rows)
+                kinds += bytes([plain[change]]) * len(rows)
+                origin.extend([index] * len(rows))
             elif change == self._update and envelope.old is not None:
                 olds = envelope.old if self._many else [envelope.old]
                 if len(olds) != len(rows):
@@ -132,8 +149,8 @@ class Edits:
                     continue
                 for row, old in zip(rows, olds, strict=True):
                     records += (_overlaid(row, old), row)
-                kinds += (BEFORE, AFTER) * len(rows)
-                origin += [index] * (2 * len(rows))
+                kinds += _UPDATE * len(rows)
+                origin.extend([index] * (2 * len(rows)))
             elif change not in self._skip:
                 doubtful.add(index)
         return emitted

@@ -22,7 +22,8 @@ _MANY = 1000
 
 _BOM = b"\xef\xbb\xbf"
 
-Split = tuple[Sequence[pa.Array], set[int]]
+Cells = Any  # an array of strings, or a tuple of few
+Split = tuple[Sequence[Cells], set[int]]
 
 
 def csv_decoder(plugin: Csv, schema: pa.Schema, columns: Sequence[str] | None) -> TwoPathDecoder:
@@ -126,13 +127,13 @@ class _LineReader:
         return columns[: len(self._places)], ragged
 
     def _by_python(self, lines: Sequence[bytes]) -> Split | None:
-        plugin = self._plugin
+        plugin, delimiter = self._plugin, self._plugin.delimiter
         whole = b"\n".join(lines).decode()
         rows: list[list[str]]
         if plugin.quote is None or plugin.quote not in whole:
-            rows = [line.split(plugin.delimiter) for line in whole.split("\n")]
+            rows = [line.split(delimiter) for line in whole.split("\n")]
         else:
-            dialect = {"delimiter": plugin.delimiter, "quotechar": plugin.quote, "strict": True}
+            dialect = {"delimiter": delimiter, "quotechar": plugin.quote, "strict": True}
             try:
                 rows = list(csv.reader(whole.split("\n"), **dialect))  # type: ignore[arg-type]
             except csv.Error:
@@ -142,12 +143,12 @@ class _LineReader:
         ragged = {place for place, row in enumerate(rows) if len(row) != self._count}
         if ragged:
             rows = [row for row in rows if len(row) == self._count]
-        columns = list(zip(*rows, strict=True)) or [()] * self._count
-        return [pa.array(columns[place], pa.string()) for place in self._places], ragged
+        columns: list[Any] = list(zip(*rows, strict=True)) or [()] * self._count
+        return [columns[place] for place in self._places], ragged
 
     # --- from cells to columns --------------------------------------------------------------
 
-    def _finished(self, columns: Sequence[pa.Array], kept: Sequence[int], count: int) -> Columns:
+    def _finished(self, columns: Sequence[Cells], kept: Sequence[int], count: int) -> Columns:
         bad: set[int] = set()
         arrays = []
         for column, finish in zip(columns, self._finishers, strict=True):
@@ -191,14 +192,22 @@ def _line_grammar(plugin: Csv) -> str:
     return rf"\A(?:{cell}|)(?:{delimiter}(?:{cell}|))*\z"
 
 
-def _finisher(field: pa.Field, plugin: Csv) -> Callable[[pa.StringArray], Finished]:
+def _finisher(field: pa.Field, plugin: Csv) -> Callable[[Cells], Finished]:
     at_once = texts.column_of(field.type)
+    few = texts.short_column_of(field.type, at_once)
     one = cell_reader(field, plugin)
     forgiving = plugin.ignore_parse_errors and field.nullable
     literals = [] if plugin.null_literal is None else [plugin.null_literal]
     literals += [""] if plugin.empty_is_null else []
 
-    def finish(strings: pa.StringArray) -> Finished:
+    def finish(cells: Cells) -> Finished:
+        if isinstance(cells, tuple):
+            if not any(literal in cells for literal in literals):
+                array = few(cells)
+                if array is not None:
+                    return array, ()
+            cells = pa.array(cells, pa.string())
+        strings: pa.StringArray = cells
         for literal in literals:
             absent = pc.equal(strings, literal)
             if absent.true_count:

@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -112,9 +113,14 @@ def piece(array: pa.Array, style: Style) -> Piece:
 def join(*parts: Any, null: str | None = None) -> pa.StringArray:
     """The parts of each row in one text; a NULL part is written as `null`, else the row is NULL."""
     handling = "emit_null" if null is None else "replace"
-    return pc.binary_join_element_wise(
-        *parts, "", null_handling=handling, null_replacement=null or ""
-    )
+    given = [_literal(part) if isinstance(part, str) else part for part in (*parts, "")]
+    options = pc.JoinOptions(handling, null or "")
+    return pc.call_function("binary_join_element_wise", given, options)
+
+
+@lru_cache(maxsize=4096)  # making a scalar costs as much as joining a hundred of them
+def _literal(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.string())
 
 
 def _object(
@@ -226,6 +232,11 @@ def _replaced(
 
 def _floats(array: pa.Array) -> pa.StringArray:
     texts = array.cast(pa.string())
+    ends = pc.min_max(array).as_py()
+    if ends["min"] is not None and ends["min"] >= 1e-3 and ends["max"] < 1e7:
+        dotted = pc.match_substring(texts, ".")
+        whole = dotted.true_count < len(texts) - texts.null_count
+        return pc.if_else(dotted, texts, join(texts, ".0")) if whole else texts
     size = pc.abs(array)
     plain = pc.or_(pc.and_(pc.greater_equal(size, 1e-3), pc.less(size, 1e7)), pc.equal(size, 0.0))
     whole = pc.invert(pc.match_substring(texts, "."))
