@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from . import kafka_source
+from . import kafka_sink, kafka_source
 from .measure import Case
 from .setting import Setting, sitting
 
-GROUPS: dict[str, Callable[[Setting], Iterator[Case]]] = {"kafka-source": kafka_source.cases}
+GROUPS: dict[str, Callable[[Setting], Iterator[Case]]] = {
+    "kafka-sink": kafka_sink.cases,
+    "kafka-source": kafka_source.cases,
+}
 
 
 def main() -> None:
@@ -51,8 +56,9 @@ def document(cases: list[Case]) -> dict[str, object]:
     """The figures with what they were measured on."""
     names = ("streamcore", "pyspark", "pyarrow", "confluent-kafka")
     return {
+        "command": "python -m benchmarks " + " ".join(sys.argv[1:]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
         "versions": {name: version(name) for name in names},
         "cases": [case.as_json() for case in cases],
     }

@@ -122,3 +122,69 @@ def _checked(frame: DataFrame) -> Answer:
     finally:
         shutil.rmtree(checkpoint, ignore_errors=True)
     return {"seconds": seconds, "rows": int(found[0].split(",")[0]), "checksum": found[0]}
+
+
+# --- writing -----------------------------------------------------------------------------
+
+
+def write_ours(spark: SparkSession, servers: str, topic: str, rows: int) -> Answer:
+    return _written(_rows(spark, rows), _sink(servers, topic))
+
+
+def write_ours_exactly_once(spark: SparkSession, servers: str, topic: str, rows: int) -> Answer:
+    once = {"sink.delivery-guarantee": "exactly-once", "sink.transactional-id-prefix": topic}
+    return _written(_rows(spark, rows), _sink(servers, topic) | once)
+
+
+def write_spark(spark: SparkSession, servers: str, topic: str, rows: int) -> Answer:
+    frame = _rows(spark, rows)
+    start = time.perf_counter()
+    as_text = frame.select(
+        F.to_json(F.struct("*"), {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"}).alias("value")
+    )
+    as_text.write.format("kafka").option("kafka.bootstrap.servers", servers).option(
+        "topic", topic
+    ).save()
+    return {"seconds": time.perf_counter() - start, "rows": rows}
+
+
+def _sink(servers: str, topic: str) -> dict[str, str]:
+    return {
+        "connector": "kafka",
+        "topic": topic,
+        "properties.bootstrap.servers": servers,
+        "format": "json",
+    }
+
+
+def _written(frame: DataFrame, options: dict[str, str]) -> Answer:
+    table = Table(tuple(Column(name, kind) for name, kind in COLUMNS.items()), "bench")
+    rows = frame.count()
+    start = time.perf_counter()
+    frame.write.format("streamcore").options(**pack(options, table)).mode("append").save()
+    return {"seconds": time.perf_counter() - start, "rows": rows}
+
+
+_cached: dict[int, DataFrame] = {}
+
+
+def _rows(spark: SparkSession, count: int) -> DataFrame:
+    """The rows to write, made once and kept in memory, so that making them is not measured."""
+    if count not in _cached:
+        n = F.col("id")
+        cities = F.array(*(F.lit(name) for name in ("Berlin", "Paris", "München", "New York")))
+        kinds = F.array(*(F.lit(name) for name in ("pv", "buy", "cart", "fav")))
+        frame = spark.range(0, count, 1, 4).select(
+            (n * 7919 % 1_000_000).alias("user_id"),
+            (n * 104729 % 10_000_000).alias("item_id"),
+            (n % 1000).alias("category_id"),
+            kinds[(n % 4).cast("int")].alias("behavior"),
+            F.round(n % 100_000 / 100.0, 2).alias("price"),
+            F.timestamp_millis(n + 1_704_067_200_000).cast("timestamp_ntz").alias("ts"),
+            cities[(n % 4).cast("int")].alias("city"),
+            (n % 3 == 0).alias("ok"),
+        )
+        frame = frame.persist()
+        frame.count()
+        _cached[count] = frame
+    return _cached[count]

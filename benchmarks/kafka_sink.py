@@ -1,0 +1,54 @@
+"""Kafka sink: ours at least once and exactly once, Spark's own with to_json."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from .measure import Case, Run, alternate
+from .setting import Setting
+from .sides import SparkSide
+
+_numbers = itertools.count(1)
+
+
+def cases(setting: Setting) -> Iterator[Case]:
+    """JSON against Spark's own sink, then exactly once against our own at least once."""
+    rows = setting.rows // 4
+    sides = {
+        "streamcore": _into_new_topic(setting, setting.ours, "write_ours", rows),
+        "Spark's own": _into_new_topic(setting, setting.spark, "write_spark", rows),
+    }
+    what = f"{rows:,} rows of 8 columns to Kafka json, at least once, 4 partitions"
+    yield alternate("sink-json", what, sides, runs=setting.runs, warmups=setting.warmups)
+    exactly = partial(_into_new_topic, setting, setting.ours, rows=rows)
+    sides = {
+        "exactly once": exactly("write_ours_exactly_once"),
+        "at least once": exactly("write_ours"),
+    }
+    what = f"{rows:,} rows of 8 columns to Kafka json, a transaction per task"
+    yield alternate("sink-exactly-once", what, sides, runs=setting.runs, warmups=setting.warmups)
+
+
+def _into_new_topic(setting: Setting, side: SparkSide, job: str, rows: int) -> Callable[[], Run]:
+    def run() -> Run:
+        topic = f"bench-out-{next(_numbers)}"
+        setting.broker.create_topic(topic, 4)
+        done = side.run(job, servers=setting.servers, topic=topic, rows=rows)
+        written = _written(setting.servers, topic)
+        setting.broker.delete_topic(topic)
+        if not rows <= written <= rows + 100:  # a transaction adds its markers
+            raise SystemExit(f"{job}: {written} of {rows} rows are in the topic")
+        return done
+
+    return run
+
+
+def _written(servers: str, topic: str) -> int:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench-count"})
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, at))[1] for at in range(4)]
+    consumer.close()
+    return sum(ends)
