@@ -5,6 +5,7 @@ The only module here that imports confluent_kafka.
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import threading
@@ -14,14 +15,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from confluent_kafka.schema_registry.common import _httpx_compat
 from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
 from streamcore import ConnectionFailed, Secret
 
 from .schema import SchemaError, Type, parse
 from .settings import Settings, without_userinfo
 
-httpx = _httpx_compat.httpx
 T = TypeVar("T")
 
 PATIENCE = 60.0
@@ -67,7 +66,7 @@ class Registry:
             raise ConnectionFailed(
                 f"schema registry '{self.shown_url}': its client cannot be set up: {error}"
             ) from None
-        _restrain(self._client, settings.token)
+        self._http = _restrain(self._client, settings.token)
         self._types: dict[int, Type] = {}
         self._unknown: dict[int, tuple[float, str]] = {}
         self._ids: dict[tuple[str, str], int] = {}
@@ -158,9 +157,9 @@ class Registry:
                 if error.http_status_code not in _AWAY:
                     raise
                 trouble = f"HTTP status {error.http_status_code}"
-            except (httpx.HTTPError, OAuthTokenError, _TooLarge) as error:
-                if isinstance(error, _TooLarge):
-                    raise ConnectionFailed(f"schema registry '{self.shown_url}' {error}") from None
+            except _TooLarge as error:
+                raise ConnectionFailed(f"schema registry '{self.shown_url}' {error}") from None
+            except (self._http.HTTPError, OAuthTokenError) as error:
                 trouble = f"{type(error).__name__}: {error}"
                 if any(word in trouble for word in _WRONG_TLS):
                     raise ConnectionFailed(
@@ -204,38 +203,39 @@ class _TooLarge(Exception):  # noqa: N818 - says what the answer was
     """An answer nobody should keep in memory."""
 
 
-_ByteStream: Any = httpx.SyncByteStream
+def _restrain(client: SchemaRegistryClient, token: Secret | None) -> Any:
+    """Bound what the client accepts and whom it tells secrets; return its HTTP library.
 
-
-class _Capped(_ByteStream):  # type: ignore[misc] # the client's HTTP library comes without types
-    """The body of an answer, cut off where it gets too large."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for chunk in self._stream:
-            size += len(chunk)
-            if size > _LARGEST_ANSWER:
-                raise _TooLarge(f"sent more than {_LARGEST_ANSWER >> 20} MiB in one answer")
-            yield chunk
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-def _restrain(client: SchemaRegistryClient, token: Secret | None) -> None:
-    """Bound what the client accepts, and send the token to the registry's own address only."""
+    Which of httpx and its successor that is, depends on the client's version.
+    """
     session = client._rest_client.session
+    library = importlib.import_module(type(session).__module__.partition(".")[0])
     session.follow_redirects = False  # what we send, credentials included, stays with 'url'
     session.headers["Accept-Encoding"] = "identity"  # so that the bound below means what it says
     if token is not None:
         session.headers["Authorization"] = f"Bearer {token.reveal()}"
 
+    class Capped(library.SyncByteStream):  # type: ignore[misc,name-defined] # chosen at run time
+        """The body of an answer, cut off where it gets too large."""
+
+        def __init__(self, stream: Any) -> None:
+            self.stream = stream
+
+        def __iter__(self) -> Iterator[bytes]:
+            size = 0
+            for chunk in self.stream:
+                size += len(chunk)
+                if size > _LARGEST_ANSWER:
+                    raise _TooLarge(f"sent more than {_LARGEST_ANSWER >> 20} MiB in one answer")
+                yield chunk
+
+        def close(self) -> None:
+            self.stream.close()
+
     def bound(response: Any) -> None:
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise _TooLarge("sent a compressed answer, though asked not to")
-        response.stream = _Capped(response.stream)
+        response.stream = Capped(response.stream)
 
     session.event_hooks = {"response": [bound]}
+    return library
