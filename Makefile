@@ -41,8 +41,10 @@ lint: $(STAMP) ## ruff, mypy --strict, dependency consistency
 	@$(BIN)/mypy $(wildcard core/src) $(wildcard plugins/*/src)
 	@$(BIN)/uv pip check --python $(BIN)/python
 
-bench: $(STAMP) ## side by side with the peers, ratios printed
-	@$(BIN)/python -m benchmarks
+bench: $(STAMP) ## side by side with the peers, ratios printed, docs/benchmarks.md written
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group bench
+	@$(BIN)/python -m benchmarks --json docs/benchmarks.json
+	@$(BIN)/python -m benchmarks.report docs/benchmarks.json
 
 soak: $(STAMP) ## full-scale fault and load runs
 	@$(BIN)/python -m pytest -m soak -p no:cacheprovider

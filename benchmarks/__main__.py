@@ -58,7 +58,8 @@ def document(cases: list[Case]) -> dict[str, object]:
     return {
         "command": "python -m benchmarks " + " ".join(sys.argv[1:]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
+        f"Python {platform.python_version()}",
         "versions": {name: version(name) for name in names},
         "cases": [case.as_json() for case in cases],
     }

@@ -7,7 +7,6 @@ import datetime as dt
 import gc
 import io
 import json
-import os
 import random
 import statistics
 import sys
@@ -122,7 +121,7 @@ def measure(name: str, columns: dict[str, str], count: int, runs: int) -> dict[s
     raw = fastavro.parse_schema(_without_logical(json.loads(text)))
     framed = AvroConfluent(url="http://127.0.0.1", subject="s")
     stand_in: Any = KnownSchemas()
-    client._registries[os.getpid(), framed.settings()] = stand_in
+    client._registries[framed.settings()] = stand_in
     stand_in.register("s", text)
 
     messages = plain.encoder(schema).encode(batch)

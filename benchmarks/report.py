@@ -16,23 +16,24 @@ def page(figures: dict[str, Any]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        f"Made by `{figures['command']}` on {figures['date']}: {figures['machine']}; {versions}. All",
-        "sides ran in one sitting on the same broker, data and cores, in turns, after a warm-up; the",
-        "figures are medians, the spread is half the range. Read the ratios: absolute figures mean",
-        "nothing on a machine that is shared. Ours and Spark's rows were checked to be equal.",
+        f"Made by `{figures['command']}` on {figures['date']}: {figures['machine']}; {versions}.",
+        "All sides ran in one sitting on the same broker, data and cores, in turns, after a",
+        "warm-up; the figures are medians, the spread is half the range. Read the ratios: absolute",
+        "figures mean nothing on a machine that is shared. Ours and Spark's rows were checked to be",
+        "equal.",
         "",
     ]
     for case in figures["cases"]:
         lines += [
             f"## {case['what']}",
             "",
-            "| side | rows/s | spread | CPU s per million rows | largest worker, MB | streamcore is |",
+            "| side | rows/s | spread | CPU s per million rows | largest worker, MB | ours is |",
             "|---|---|---|---|---|---|",
         ]
         ours = case["sides"][0]
         for side in case["sides"]:
             ratio = "" if side is ours else _ratio(side, ours)
-            memory = f"{side['peak_worker_mb']:.0f}" if side["peak_worker_mb"] else "–"
+            memory = f"{side['peak_worker_mb']:.0f}" if side["peak_worker_mb"] else "-"
             lines.append(
                 f"| {side['side']} | {side['rows_per_second']:,} | ±{side['spread']:.0%} | "
                 f"{side['cpu_seconds_per_million_rows']:.2f} | {memory} | {ratio} |"
@@ -44,7 +45,7 @@ def page(figures: dict[str, Any]) -> str:
 def _ratio(side: dict[str, Any], ours: dict[str, Any]) -> str:
     ratio = side["ratio_ours_to_this"]
     doubt = " (within the noise)" if abs(ratio - 1) < side["spread"] + ours["spread"] else ""
-    return f"{ratio:.2f}×{doubt}"
+    return f"{ratio:.2f}x{doubt}"
 
 
 def plot(figures: dict[str, Any], folder: Path) -> None:
