@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import click
 
+from .connectors.row_text import value_text
+from .live import Change
 from .progress import Progress, now
 from .results import Done, Listing, Rows, Text
 
@@ -22,6 +24,7 @@ class Display(Protocol):
     def note(self, text: str) -> None: ...
     def error(self, text: str) -> None: ...
     def result(self, outcome: Done | Listing | Text | Rows) -> None: ...
+    def change(self, change: Change) -> None: ...
     def progress(self, looks: Sequence[Progress]) -> None: ...
     def close(self) -> None: ...
 
@@ -49,6 +52,9 @@ class LineDisplay:
                 self.note(each)
         else:
             click.echo(str(outcome))
+
+    def change(self, change: Change) -> None:
+        click.echo(f"{change.kind}[{', '.join(map(value_text, change.row))}]")
 
     def progress(self, looks: Sequence[Progress]) -> None:
         due = time.monotonic() - self._last >= _EVERY
@@ -84,6 +90,9 @@ class JsonDisplay:
                 self._event("row", **dict(zip(outcome.columns, row, strict=True)))
         else:
             self._event("done" if isinstance(outcome, Done) else "text", text=str(outcome))
+
+    def change(self, change: Change) -> None:
+        self._event("change", kind=change.kind, row=change.row)
 
     def progress(self, looks: Sequence[Progress]) -> None:
         for look in looks:

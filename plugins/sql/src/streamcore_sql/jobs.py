@@ -65,21 +65,12 @@ class Job:
             raise JobFailed(f"job '{self.name}' failed: {self.error}") from self._failure()
         return True
 
-    def stop(self) -> None:
-        """Stop it; a stream finishes nothing more than the batch it is in."""
+    def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """Stop it after the batch it is in, or at once when `hurry` says so."""
         if not self._over():
             self._stopped = True
-            self._stop()
+            self._stop(hurry)
             self._end()
-
-    def kill(self) -> None:
-        """Stop it at once, batch at hand or not."""
-        self._stopped = True
-        self._kill()
-        self._end()
-
-    def _kill(self) -> None:
-        self._stop()
 
     def _end(self) -> None:
         while self._at_end:
@@ -94,7 +85,7 @@ class Job:
     def _failure(self) -> BaseException | None:
         raise NotImplementedError
 
-    def _stop(self) -> None:
+    def _stop(self, hurry: Callable[[], bool]) -> None:
         raise NotImplementedError
 
 
@@ -112,11 +103,8 @@ class StreamJob(Job):
         failure: BaseException | None = None if self.query.isActive else self.query.exception()
         return failure
 
-    def _stop(self) -> None:
-        _stop_between_batches(self.query)
-
-    def _kill(self) -> None:
-        self.query.stop()
+    def _stop(self, hurry: Callable[[], bool]) -> None:
+        _stop_between_batches(self.query, hurry)
 
 
 class JobSet(Job):
@@ -137,13 +125,9 @@ class JobSet(Job):
         ended = (job._failure() for job in self.jobs if job._over())
         return next((failure for failure in ended if failure is not None), None)
 
-    def _stop(self) -> None:
+    def _stop(self, hurry: Callable[[], bool]) -> None:
         for job in self.jobs:
-            job.stop()
-
-    def _kill(self) -> None:
-        for job in self.jobs:
-            job.kill()
+            job.stop(hurry)
 
 
 def _activate(spark: Any) -> None:
@@ -151,16 +135,20 @@ def _activate(spark: Any) -> None:
     spark._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
 
 
-def _stop_between_batches(query: Any) -> None:
+def _stop_between_batches(query: Any, hurry: Callable[[], bool]) -> None:
     """Let the batch at hand finish: one that is cut off is written again after a restart."""
     deadline = time.monotonic() + PATIENCE
     last = _batches_done(query)
-    while query.isActive and time.monotonic() < deadline:
-        working = query.status["message"] == "Processing new data"
-        if not working or _batches_done(query) != last:
+    while query.isActive and time.monotonic() < deadline and not hurry():
+        if _is_idle(query.status) or _batches_done(query) != last:
             break
         time.sleep(_POLL / 20)
     query.stop()
+
+
+def _is_idle(status: Any) -> bool:
+    """Whether a query is between batches: waiting, or asking its sources what is new."""
+    return not status["isTriggerActive"] or status["message"].startswith(("Wait", "Getting off"))
 
 
 def _batches_done(query: Any) -> int:
@@ -196,7 +184,7 @@ class BatchJob(Job):
     def _failure(self) -> BaseException | None:
         return None if self._stopped else self._error
 
-    def _stop(self) -> None:
+    def _stop(self, hurry: Callable[[], bool]) -> None:
         if self._context is not None:
             self._context.cancelJobGroup(self.id)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streamcore.table import ROW_KIND
@@ -90,6 +90,6 @@ class LiveRows(StreamJob):
             except queue.Full:
                 continue
 
-    def _stop(self) -> None:
+    def _stop(self, hurry: Callable[[], bool]) -> None:
         self._left = True  # a batch that waits for a reader must not wait any more
-        super()._stop()
+        super()._stop(hurry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ def quiet_start(log: Path | None) -> Iterator[None]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     file = None
     if log is not None:
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
         log.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         changes |= {"stdout": file, "stderr": file}

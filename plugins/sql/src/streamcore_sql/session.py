@@ -116,10 +116,10 @@ class Session:
 
         return plan_insert(insert, self.planner, self.catalog)
 
-    def stop(self) -> None:
-        """Stop every job of this session."""
+    def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """Stop every job of this session, each after the batch it is in unless there is a hurry."""
         for job in self.jobs:
-            job.stop()
+            job.stop(hurry)
 
     # --- what it stands on ---------------------------------------------------------------
 

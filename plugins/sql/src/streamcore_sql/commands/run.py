@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 from streamcore import StreamcoreError
 from streamcore.cli.status import BAD_INPUT, FAILED, INTERRUPTED, OK
 
 from ..errors import SqlError
+from .interrupts import Interrupts
 from .options import Given, read_script, session_options
 
 if TYPE_CHECKING:
     from ..display import Display
     from ..launching import Planned
+    from ..live import LiveRows
     from ..session import Session
 
 _LOOK = 0.5
@@ -63,29 +64,27 @@ def run_script(
 
     display = display_for(as_json=as_json, terminal=sys.stderr.isatty())
     session = given.session(name=name, once=once, fresh=fresh, dry=dry_run)
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupts = Interrupts()
+    interrupts.install()
     try:
         planned = _prepare(session, text, shown, given, display)
+        interrupts.install()
         for each in planned:
             notes = each.check()
             if dry_run:
                 display.say(each.text(details=given.verbose, options=True))
             for note in dict.fromkeys(notes):
                 display.note(note)
-        return OK if dry_run else _run(session, planned, display)
+        return OK if dry_run else _run(session, planned, display, interrupts)
     except StreamcoreError as error:
         display.close()
         session.stop()
         display.error(traceback.format_exc() if given.verbose else str(error))
         return BAD_INPUT if isinstance(error, SqlError) else error.exit_code
     except KeyboardInterrupt:
-        return _stop(session, display)
+        return _stop(session, display, interrupts)
     finally:
         display.close()
-
-
-def _interrupt(number: int, frame: Any) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _prepare(
@@ -110,28 +109,34 @@ def _prepare(
     return planned
 
 
-def _run(session: Session, planned: list[Planned], display: Display) -> int:
+def _run(session: Session, planned: list[Planned], display: Display, interrupts: Interrupts) -> int:
     from ..jobs import Job
     from ..live import LiveRows
 
     for each in planned:
         outcome = session.start(each)
         if isinstance(outcome, LiveRows):
-            for change in outcome:
-                display.say(f"{change.kind} {', '.join(map(str, change.row))}")
+            _print(outcome, display)
         elif not isinstance(outcome, Job):
             display.result(outcome)
-        elif session.settings.waits and (status := _watch(session, [outcome], display)):
+        elif session.settings.waits and (status := _watch(session, [outcome], display, interrupts)):
             return status
-    return _watch(session, session.jobs, display)
+    return _watch(session, session.jobs, display, interrupts)
 
 
-def _watch(session: Session, jobs: list[Any], display: Display) -> int:
+def _print(rows: LiveRows, display: Display) -> None:
+    """Print the changes of a SELECT on a stream, as they come."""
+    for change in rows:
+        display.change(change)
+
+
+def _watch(session: Session, jobs: list[Any], display: Display, interrupts: Interrupts) -> int:
     """Show how jobs go until all are over, or one fails and takes the others with it."""
     from ..progress import Watch
 
     watch = Watch()
-    while True:
+    interrupts.jobs_run()
+    while not interrupts.count:
         looks = [look for job in jobs for look in watch.look(job)]
         if looks:
             display.progress(looks)
@@ -146,16 +151,14 @@ def _watch(session: Session, jobs: list[Any], display: Display) -> int:
                 job.wait()
             return OK
         time.sleep(_LOOK)
+    return _stop(session, display, interrupts)
 
 
-def _stop(session: Session, display: Display) -> int:
+def _stop(session: Session, display: Display, interrupts: Interrupts) -> int:
     display.close()
+    interrupts.jobs_run()
     if any(job.status == "running" for job in session.jobs):
         display.say("stopping after the batch at hand; Ctrl-C again stops at once")
-    try:
-        session.stop()
-    except KeyboardInterrupt:
-        for job in session.jobs:
-            job.kill()
+    session.stop(interrupts.twice)
     display.say("stopped")
     return INTERRUPTED

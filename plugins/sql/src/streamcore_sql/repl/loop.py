@@ -11,7 +11,7 @@ from rich.console import Console
 from streamcore.errors import StreamcoreError
 
 from ..failures import message_of
-from ..jobs import Job
+from ..jobs import BatchJob, Job
 from ..live import LiveRows
 from ..results import Done, Listing, Rows, Text
 from ..session import Session
@@ -136,8 +136,14 @@ class Repl:
         most = int(
             self._session.settings.get("sql-client.execution.max-table-result.rows") or _ROWS
         )
-        with self._console.status("running ..."):
-            rows = outcome.first(most + 1)
+        rows: list[Any] = []
+        job = BatchJob("select", self._session.spark, lambda: rows.extend(outcome.first(most + 1)))
+        try:
+            with self._console.status("running ..."):
+                job.wait()
+        except KeyboardInterrupt:
+            job.stop()
+            raise
         shown = [tuple(row) for row in rows[:most]]
         caption = row_count(len(shown), more=len(rows) > most)
         self._console.print(rich_table(outcome.columns, shown, caption))
