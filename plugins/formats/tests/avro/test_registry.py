@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import os
 import pickle
 import socket
 import subprocess
@@ -370,6 +371,17 @@ def test_the_decoder_and_encoder_travel_to_workers_unused(schema_registry, subje
     assert again == plugin
     batch = pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)
     assert len(again.encoder(SCHEMA).encode(batch)) == 2
+
+
+def test_a_forked_worker_asks_for_itself(gate, subject):
+    messages = write(gate.url, subject)
+    assert read(gate.url, messages) == ROWS
+    before = len(gate.requests)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if read(gate.url, messages) == ROWS else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(gate.requests) == before + 1
 
 
 def test_naming_the_formats_imports_no_client():

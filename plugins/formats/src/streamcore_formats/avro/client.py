@@ -40,17 +40,27 @@ class UnknownSchema(Exception):  # noqa: N818 - says what happened
     """The registry answered, and has no usable Avro schema of this id."""
 
 
-_registries: dict[tuple[int, Settings], Registry] = {}
+_registries: dict[Settings, Registry] = {}
 _lock = threading.Lock()
 
 
 def registry(settings: Settings) -> Registry:
-    """The registry of these settings; one per process, because a fork must not share sockets."""
-    key = (os.getpid(), settings)
+    """The registry of these settings; one per process, so that each schema is fetched once."""
     with _lock:
-        if key not in _registries:
-            _registries[key] = Registry(settings)
-        return _registries[key]
+        if settings not in _registries:
+            _registries[settings] = Registry(settings)
+        return _registries[settings]
+
+
+def _start_afresh() -> None:
+    """A forked worker must share neither sockets nor a lock that nobody will release."""
+    global _lock
+    _lock = threading.Lock()
+    _registries.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_afresh)
 
 
 class Registry:
