@@ -19,8 +19,8 @@ def page(figures: dict[str, Any]) -> str:
         f"Made by `{figures['command']}` on {figures['date']}: {figures['machine']}; {versions}.",
         "All sides ran in one sitting on the same broker, data and cores, in turns, after a",
         "warm-up; the figures are medians, the spread is half the range. Read the ratios: absolute",
-        "figures mean nothing on a machine that is shared. Ours and Spark's rows were checked to be",
-        "equal.",
+        "figures mean nothing on a machine that is shared. Ours and Spark's rows were checked to",
+        "be equal.",
         "",
     ]
     for case in figures["cases"]:
