@@ -167,3 +167,9 @@ def test_a_changelog_gives_kinds_and_the_formats_own_metadata(scan, produce, kaf
         ("+U", "b", "people", 1),
         ("-D", "b", "people", 2),
     ]
+
+
+def test_a_record_without_a_key_has_null_key_columns(scan, keyed):
+    topic = keyed([(None, {"name": "x"}), ({"id": 1}, {"name": "y"})])
+    given = {"key.format": "json", "key.fields": "id", "value.fields-include": "EXCEPT_KEY"}
+    assert scan(topic, given) == [(None, "x"), (1, "y")]
