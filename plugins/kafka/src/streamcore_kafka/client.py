@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -309,7 +308,6 @@ def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:
 __all__ = [
     "ConfigResource",
     "Consumer",
-    "ConsumerGroupTopicPartitions",
     "IsolationLevel",
     "KafkaError",
     "KafkaException",
