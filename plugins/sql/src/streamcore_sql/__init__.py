@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from streamcore import Connector, hookimpl
+from streamcore import Connector, Format, hookimpl
 
 from .errors import SqlError
 from .parser import parse
@@ -14,9 +14,10 @@ from .source import Source
 if TYPE_CHECKING:
     import click
 
+    from .jobs import Job
     from .session import Session
 
-__all__ = ["Session", "Source", "SqlError", "parse"]
+__all__ = ["Job", "Session", "Source", "SqlError", "parse"]
 
 
 @hookimpl
@@ -29,6 +30,13 @@ def register_connectors() -> Iterable[type[Connector]]:
 
 
 @hookimpl
+def register_formats() -> Iterable[type[Format]]:
+    from .ingestion.table_changes import TableChanges
+
+    return (TableChanges,)
+
+
+@hookimpl
 def register_commands() -> Iterable[click.Command]:
     from .commands.run import run
     from .commands.sql import sql
@@ -37,8 +45,12 @@ def register_commands() -> Iterable[click.Command]:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Session":  # the only public name that needs pyspark
+    if name == "Session":  # imported when asked for, so that commands which run no SQL stay quick
         from .session import Session
 
         return Session
+    if name == "Job":
+        from .jobs import Job
+
+        return Job
     raise AttributeError(f"module 'streamcore_sql' has no attribute '{name}'")

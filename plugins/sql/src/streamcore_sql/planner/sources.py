@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from streamcore import Column, Table
+from streamcore import Column, Secret, Table
 from streamcore.spark.carrier import pack
 from streamcore.spark.types import spark_schema
 from streamcore.table import INSERT_ONLY, ROW_KIND
@@ -48,6 +50,12 @@ class Scan:
         return (*read, ROW_KIND) if self.changelog else tuple(read)
 
     @property
+    def rowtime(self) -> str | None:
+        """The column the watermark is on, if the query uses it."""
+        watermark = self.bound.statement.watermark
+        return watermark.column.last if watermark and self.delay is not None else None
+
+    @property
     def table(self) -> Table:
         table = self.bound.table
         return replace(table, columns=(*table.columns, KIND)) if self.changelog else table
@@ -62,22 +70,29 @@ def scan(bound: Bound, used: tuple[str, ...] | None, *, streaming: bool, place: 
 
 def frame(spark: SparkSession, read: Scan) -> DataFrame:
     """The DataFrame of a scan, its columns in declared order."""
-    table, watermark = read.table, read.bound.statement.watermark
+    if read.rowtime is None:
+        return _lane(spark, read, read.bound.options)
+    # Spark keeps the least watermark of a union, so each lane of a source can have its own.
+    lanes = read.bound.connector.lanes(read.bound.options) if read.streaming else ()
+    frames = [_lane(spark, read, options) for options in lanes or [read.bound.options]]
+    if read.streaming:
+        delay = f"{read.delay} milliseconds"
+        frames = [each.withWatermark(read.rowtime, delay) for each in frames]
+    return functools.reduce(lambda left, right: left.unionAll(right), frames)
+
+
+def _lane(spark: SparkSession, read: Scan, options: Mapping[str, str | Secret]) -> DataFrame:
     reader = spark.readStream if read.streaming else spark.read
 
     def load(wanted: Table) -> DataFrame:
-        options = pack(read.bound.options, wanted)
-        schema = spark_schema(wanted.output)
-        return reader.format("streamcore").options(**options).schema(schema).load()
+        packed, schema = pack(options, wanted), spark_schema(wanted.output)
+        return reader.format("streamcore").options(**packed).schema(schema).load()
 
-    narrow = table.reading(read.projection)
+    narrow = read.table.reading(read.projection)
     loaded = read.bound.connector.stream_frame(load, narrow) if read.streaming else load(narrow)
-    rowtime = watermark.column.last if watermark and read.delay is not None else None
-    if rowtime or any(isinstance(column, ComputedColumn) for column in read.columns):
+    if read.rowtime or any(isinstance(column, ComputedColumn) for column in read.columns):
         kinds = [name_literal(ROW_KIND)] if read.changelog else []
-        loaded = loaded.selectExpr(*(_shown(c, rowtime) for c in read.columns), *kinds)
-    if read.streaming and rowtime:
-        loaded = loaded.withWatermark(rowtime, f"{read.delay} milliseconds")
+        loaded = loaded.selectExpr(*(_shown(c, read.rowtime) for c in read.columns), *kinds)
     return loaded
 
 
