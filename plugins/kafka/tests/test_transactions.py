@@ -2,91 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
 
 import pytest
-from streamcore.registry import installed
-from streamcore.spark.task import Task
-from streamcore_kafka.messages import Messages
-from streamcore_kafka.tickets import Ticket, TransactionRefused
-from streamcore_kafka.transactions import Transaction
-
-WRITER = """
-import json, sys, time
-from streamcore.registry import installed
-from streamcore.spark.task import Task
-from streamcore_kafka.messages import Messages
-from streamcore_kafka.tickets import Ticket
-from streamcore_kafka.transactions import Transaction
-
-given = json.loads(sys.argv[1])
-kafka = installed().build("connector", "kafka", given["options"])
-
-def rows():
-    for number in range(given["rows"]):
-        text = f"{given['batch']}-{given['task']}-{number}"
-        yield Messages([text.encode()], None, kafka.topic[0])
-        if number == 2:
-            print("half way", flush=True)
-            time.sleep(given["pause"])
-
-ticket = Ticket.issue(kafka)
-task = Task(given["task"], 0, given["query"], given["batch"], given["run"])
-Transaction(kafka.properties, ticket, task).write(rows())
-"""
-
-
-class Job:
-    """A query whose tasks are run one by one, here or in a process that can be killed."""
-
-    def __init__(self, servers: str, topic: str, query: str = "query", **options: str) -> None:
-        self.topic, self.query = topic, query
-        self.options = {
-            "properties.bootstrap.servers": servers,
-            "topic": topic,
-            "format": "json",
-            "sink.delivery-guarantee": "exactly-once",
-            "sink.transactional-id-prefix": f"prefix-{topic}",
-            **options,
-        }
-
-    def connector(self):
-        return installed().build("connector", "kafka", self.options)
-
-    def ticket(self):
-        return Ticket.issue(self.connector())
-
-    def write(self, batch=0, task=0, run="first", rows=5, ticket=None, text="{}-{}-{}"):
-        kafka, ticket = self.connector(), ticket or self.ticket()
-        messages = [
-            Messages([text.format(batch, task, number).encode()], None, self.topic)
-            for number in range(rows)
-        ]
-        where = Task(task, 0, self.query, batch, run)
-        return Transaction(kafka.properties, ticket, where).write(messages)
-
-    def start(self, failpoint="", batch=0, task=0, run="first", rows=5, pause=0):
-        given = {"options": self.options, "query": self.query, "batch": batch, "task": task}
-        given |= {"run": run, "rows": rows, "pause": pause}
-        return subprocess.Popen(
-            [sys.executable, "-c", WRITER, json.dumps(given)],
-            env={**os.environ, "STREAMCORE_FAILPOINT": failpoint},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-
-@pytest.fixture
-def job(kafka, kafka_topic):
-    return Job(kafka.bootstrap_servers, kafka_topic(2))
+from streamcore_kafka.tickets import TransactionRefused
 
 
 def values(messages):
@@ -164,10 +86,10 @@ def test_a_task_without_rows_opens_no_transaction(job, records):
 # --- what must not be written ------------------------------------------------------------------
 
 
-def test_two_queries_with_one_prefix_are_an_error_for_the_older(job, kafka, records):
+def test_two_queries_with_one_prefix_are_an_error_for_the_older(job, kafka, records, a_job):
     job.write(batch=0)
     job.write(batch=1)
-    other = Job(kafka.bootstrap_servers, job.topic, query="other")
+    other = a_job(kafka.bootstrap_servers, job.topic, query="other")
     other.write(batch=0, text="other-{}-{}-{}")
     with pytest.raises(TransactionRefused) as refused:
         job.write(batch=2)
@@ -179,24 +101,24 @@ def test_two_queries_with_one_prefix_are_an_error_for_the_older(job, kafka, reco
     assert len(records(job.topic)) == 20
 
 
-def test_a_writer_that_appears_in_mid_batch_is_an_error(job, kafka, records):
+def test_a_writer_that_appears_in_mid_batch_is_an_error(job, kafka, records, a_job):
     job.write(batch=0)
     ticket = job.ticket()
-    Job(kafka.bootstrap_servers, job.topic, query="other").write(batch=0, task=1)
+    a_job(kafka.bootstrap_servers, job.topic, query="other").write(batch=0, task=1)
     with pytest.raises(TransactionRefused, match="query other .* writes with it at the same time"):
         job.write(batch=1, ticket=ticket)
 
 
-def test_a_new_checkpoint_starts_afresh_and_skips_nothing(job, kafka, records):
+def test_a_new_checkpoint_starts_afresh_and_skips_nothing(job, kafka, records, a_job):
     job.write(batch=0)
-    Job(kafka.bootstrap_servers, job.topic, query="renewed").write(batch=0)
+    a_job(kafka.bootstrap_servers, job.topic, query="renewed").write(batch=0)
     assert values(records(job.topic)) == sorted(2 * expected((0, 0)))
 
 
-def test_a_checkpoint_that_lost_its_metadata_is_refused(job, kafka):
+def test_a_checkpoint_that_lost_its_metadata_is_refused(job, kafka, a_job):
     job.write(batch=0)
     with pytest.raises(TransactionRefused, match="not to query renewed"):
-        Job(kafka.bootstrap_servers, job.topic, query="renewed").write(batch=1)
+        a_job(kafka.bootstrap_servers, job.topic, query="renewed").write(batch=1)
 
 
 def test_a_checkpoint_that_was_turned_back_is_refused(job, records):
@@ -225,9 +147,11 @@ def test_expired_markers_are_noticed(job, kafka, records):
     assert values(records(job.topic)) == expected((0, 0), (1, 0))
 
 
-def test_a_query_that_was_not_exactly_once_before_can_be_told_to_begin(kafka, kafka_topic, records):
+def test_a_query_that_was_not_exactly_once_before_can_be_told_to_begin(
+    kafka, kafka_topic, records, a_job
+):
     options = {"sink.missing-marker": "write"}
-    job = Job(kafka.bootstrap_servers, kafka_topic(), **options)
+    job = a_job(kafka.bootstrap_servers, kafka_topic(), **options)
     job.write(batch=7)
     assert values(records(job.topic)) == expected((7, 0))
 
@@ -241,10 +165,10 @@ def test_two_writes_of_one_batch_with_one_prefix_are_an_error(job):
 # --- repeated with other tasks -----------------------------------------------------------------
 
 
-def test_a_batch_repeated_with_another_declared_parallelism_is_refused(job, kafka, records):
+def test_a_batch_repeated_with_another_declared_parallelism_is_refused(job, kafka, records, a_job):
     four = {"sink.parallelism": "4"}
-    Job(kafka.bootstrap_servers, job.topic, **four).write(task=0)
-    changed = Job(kafka.bootstrap_servers, job.topic, **{"sink.parallelism": "2"})
+    a_job(kafka.bootstrap_servers, job.topic, **four).write(task=0)
+    changed = a_job(kafka.bootstrap_servers, job.topic, **{"sink.parallelism": "2"})
     ticket = changed.ticket()
     for task in (0, 1):
         with pytest.raises(TransactionRefused) as refused:
@@ -266,9 +190,9 @@ def test_a_repeated_task_with_other_rows_is_refused(job, records):
 
 
 def test_rows_that_differ_each_time_may_be_repeated_with_a_declared_parallelism(
-    kafka, kafka_topic, records
+    kafka, kafka_topic, records, a_job
 ):
-    job = Job(kafka.bootstrap_servers, kafka_topic(), **{"sink.parallelism": "1"})
+    job = a_job(kafka.bootstrap_servers, kafka_topic(), **{"sink.parallelism": "1"})
     job.write(task=0)
     assert job.write(task=0, run="second", text="random-{}-{}-{}").repeated
     assert values(records(job.topic)) == expected((0, 0))
@@ -289,18 +213,18 @@ def test_a_task_waits_until_tasks_committed_earlier_were_seen_with_their_rows(jo
 
 
 def test_a_task_gives_up_when_a_task_committed_earlier_does_not_come_back(
-    kafka, kafka_topic, records
+    kafka, kafka_topic, records, a_job
 ):
     options = {"properties.transaction.timeout.ms": "4000"}
-    job = Job(kafka.bootstrap_servers, kafka_topic(), **options)
+    job = a_job(kafka.bootstrap_servers, kafka_topic(), **options)
     job.write(task=5)
     with pytest.raises(TransactionRefused, match="task 5 had written its part of batch 0"):
         job.write(task=0, run="second")
     assert values(records(job.topic)) == expected((0, 5))
 
 
-def test_more_tasks_than_declared_are_refused(kafka, kafka_topic):
-    job = Job(kafka.bootstrap_servers, kafka_topic(), **{"sink.parallelism": "2"})
+def test_more_tasks_than_declared_are_refused(kafka, kafka_topic, a_job):
+    job = a_job(kafka.bootstrap_servers, kafka_topic(), **{"sink.parallelism": "2"})
     with pytest.raises(TransactionRefused, match="task 2 writes, but 'sink.parallelism' is 2"):
         job.write(task=2)
 
@@ -308,8 +232,8 @@ def test_more_tasks_than_declared_are_refused(kafka, kafka_topic):
 # --- batch jobs and limits ---------------------------------------------------------------------
 
 
-def test_a_batch_job_writes_again_when_it_is_run_again(kafka, kafka_topic, records):
-    job = Job(kafka.bootstrap_servers, kafka_topic(), query="")
+def test_a_batch_job_writes_again_when_it_is_run_again(kafka, kafka_topic, records, a_job):
+    job = a_job(kafka.bootstrap_servers, kafka_topic(), query="")
     ticket = job.ticket()
     job.write(batch=None, run="", ticket=ticket, text="{}-{}-{}")
     assert job.write(batch=None, run="", ticket=ticket).repeated
@@ -317,9 +241,11 @@ def test_a_batch_job_writes_again_when_it_is_run_again(kafka, kafka_topic, recor
     assert len(records(job.topic)) == 10
 
 
-def test_a_transaction_timeout_above_the_brokers_is_refused_before_any_row(kafka, kafka_topic):
+def test_a_transaction_timeout_above_the_brokers_is_refused_before_any_row(
+    kafka, kafka_topic, a_job
+):
     options = {"properties.transaction.timeout.ms": "3600000"}
-    job = Job(kafka.bootstrap_servers, kafka_topic(), **options)
+    job = a_job(kafka.bootstrap_servers, kafka_topic(), **options)
     with pytest.raises(ValueError, match="properties.transaction.timeout.ms") as refused:
         job.ticket()
     assert str(refused.value).splitlines()[-1] == (
