@@ -1,0 +1,139 @@
+"""Clients without a broker: their defaults, and the sentences their failures become."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+
+import pytest
+from confluent_kafka import KafkaError
+from streamcore import ConnectionFailed, OptionError, Secret
+from streamcore_kafka import client
+from streamcore_kafka.explain import Report, sentence
+from streamcore_kafka.hearing import Heard, hearing
+from streamcore_kafka.properties import Role
+
+SERVERS = {"bootstrap.servers": "one:9092,two:9092"}
+
+
+def config(role, **properties):
+    given = {key.replace("__", "."): value for key, value in properties.items()}
+    return client._config({**SERVERS, **given}, role, {})
+
+
+def test_defaults_are_javas_where_the_library_differs():
+    assert config(Role.CONSUMER)["isolation.level"] == "read_uncommitted"
+    assert config(Role.CONSUMER)["enable.auto.commit"] == "false"
+    writing = config(Role.PRODUCER)
+    assert writing["partitioner"] == "murmur2_random"
+    assert writing["delivery.timeout.ms"] == "120000"
+    assert writing["message.max.bytes"] == "1048576"
+    assert client._may_be_idempotent(writing)
+
+
+@pytest.mark.parametrize(
+    ("setting", "idempotent"),
+    [
+        ({"acks": "all"}, True),
+        ({"acks": "-1"}, True),
+        ({"acks": "1"}, False),
+        ({"retries": "0"}, False),
+        ({"max.in.flight.requests.per.connection": "5"}, True),
+        ({"max.in.flight.requests.per.connection": "6"}, False),
+    ],
+)
+def test_idempotence_gives_way_to_settings_that_rule_it_out(setting, idempotent):
+    assert client._may_be_idempotent(config(Role.PRODUCER, **setting)) is idempotent
+
+
+def test_what_the_user_sets_wins_over_every_default():
+    assert config(Role.CONSUMER, isolation__level="read_committed")["isolation.level"] == (
+        "read_committed"
+    )
+    writing = config(Role.PRODUCER, message__timeout__ms="5", partitioner="random")
+    assert writing["message.timeout.ms"] == "5"
+    assert "delivery.timeout.ms" not in writing
+    assert writing["partitioner"] == "random"
+
+
+def test_a_setting_the_library_refuses_is_named_when_the_client_is_made():
+    with pytest.raises(OptionError) as refused:
+        client.producer({**SERVERS, "security.protocol": "SSL", "ssl.ca.location": "/nowhere.pem"})
+    (problem,) = refused.value.problems
+    assert problem.key == "properties.ssl.ca.location"
+
+
+def test_kerberos_is_refused_with_the_librarys_reason():
+    login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
+    with pytest.raises(OptionError, match="No provider for SASL mechanism GSSAPI"):
+        client.producer({**SERVERS, **login})
+
+
+def test_importing_the_plugin_imports_no_client():
+    script = "import sys, streamcore_kafka; print('confluent_kafka' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_a_consumer_without_a_group_does_not_bring_the_process_down():
+    made = client.consumer({**SERVERS, "group.id": ""}, log_level=0)
+    made.close()
+
+
+# --- sentences ---------------------------------------------------------------------------------
+
+
+def said(name, text="", heard=(), **properties):
+    given = {key.replace("__", "."): value for key, value in properties.items()}
+    return sentence(Report(name, text), heard, {**SERVERS, **given})
+
+
+def test_the_cause_a_client_reported_is_preferred_to_its_silence():
+    heard = [
+        Report("_TRANSPORT", "sasl_ssl://one:9092/bootstrap: Connect to ipv4#1 failed: refused"),
+        Report("_AUTHENTICATION", "sasl_ssl://one:9092/bootstrap: SASL authentication error: no"),
+        Report("_ALL_BROKERS_DOWN", "2/2 brokers are down"),
+    ]
+    assert said("_TIMED_OUT", "Local: Timed out", heard, sasl__username="alice") == (
+        "Kafka broker one:9092 refused the login: SASL authentication error: no. "
+        "Check 'properties.sasl.username' and 'properties.sasl.password'."
+    )
+
+
+def test_an_error_that_says_enough_is_not_blamed_on_older_reports():
+    heard = [Report("_AUTHENTICATION", "one:9092/1: no")]
+    assert said("TOPIC_AUTHORIZATION_FAILED", "Broker: denied", heard, sasl__username="al") == (
+        "Kafka broker one:9092,two:9092 does not allow user 'al' to use the topic: Broker: denied. "
+        "Have the right granted (ACL)."
+    )
+
+
+def test_secrets_do_not_get_into_sentences_or_logs(caplog):
+    given = {**SERVERS, "sasl.password": Secret("hunter22")}
+    error = KafkaError(KafkaError._FAIL, "login with hunter22 failed")
+    assert str(client.explain(error, given)) == (
+        "Kafka broker one:9092,two:9092: login with *** failed."
+    )
+    with caplog.at_level(logging.DEBUG):
+        Heard(given).log(logging.ERROR, "%s [%s] %s", "FAIL", "client-1", "hunter22 was refused")
+    assert caplog.messages == ["FAIL [client-1] *** was refused"]
+
+
+def test_a_log_line_is_not_repeated_while_a_client_reconnects(caplog):
+    heard = Heard(SERVERS)
+    with caplog.at_level(logging.DEBUG):
+        for millis in range(5):
+            line = f"one:9092/1: Connect failed (after {millis}ms in state CONNECT)"
+            heard.log(logging.ERROR, "%s [%s] %s", "FAIL", "client-1", line)
+    assert len(caplog.messages) == 1
+    assert len(heard.recently()) == 5
+
+
+def test_reports_are_kept_apart_by_configuration():
+    hearing(SERVERS).error(KafkaError(KafkaError._AUTHENTICATION, "one:9092/1: no"))
+    assert client.is_refused(SERVERS)
+    assert not client.is_refused({**SERVERS, "sasl.password": Secret("other")})
+    assert isinstance(client.explain(KafkaError(KafkaError._TIMED_OUT), SERVERS), ConnectionFailed)
