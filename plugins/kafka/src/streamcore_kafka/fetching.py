@@ -43,7 +43,7 @@ class Fetcher:
         self._patience = client.patience(kafka.properties)
         self._trouble: Any = None
         self._heard_from_broker = False
-        self.lost = 0
+        self.lost = self.bytes = 0
 
     def chunks(self) -> Iterator[list[Any]]:
         """Yield messages in chunks of bounded size, each partition in its order."""
@@ -68,9 +68,10 @@ class Fetcher:
         while self._open:
             # Without waiting the call hands over what has arrived; waiting, it would wait for all.
             messages = consumer.consume(ask, 0) or consumer.consume(1, _POLL)
-            if messages:
+            before = len(self._open)
+            fresh = self._take(consumer, messages)
+            if fresh or len(self._open) < before:
                 moved, self._heard_from_broker = time.monotonic(), True
-                fresh = self._take(consumer, messages)
                 chunk += fresh
                 size_of_chunk += sum(map(len, fresh))
             elif time.monotonic() - moved > self._patience or self._is_refused():
@@ -79,11 +80,13 @@ class Fetcher:
             if len(chunk) >= CHUNK_ROWS or size_of_chunk >= CHUNK_BYTES:
                 average = size_of_chunk / len(chunk) + 1
                 messages = fresh = []  # the chunk alone keeps its messages alive
+                self.bytes += size_of_chunk
                 yield chunk
                 chunk, size_of_chunk = [], 0
                 ask = max(1, min(CHUNK_ROWS, int(CHUNK_BYTES / average)))
                 moved = time.monotonic()
         if chunk:
+            self.bytes += size_of_chunk
             yield chunk
 
     def _take(self, consumer: Any, messages: list[Any]) -> list[Any]:

@@ -53,6 +53,7 @@ def read_rows(
         table,
         {
             "records": records,
+            "bytes": fetcher.bytes,
             "rows": rows,
             "ignored": ignored,
             "skipped": policy.skipped,

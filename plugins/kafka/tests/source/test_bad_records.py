@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 
 import pytest
@@ -28,7 +29,9 @@ def test_a_bad_record_fails_the_task_and_is_named(scan, produce, kafka_topic, pe
 
 def test_bad_records_can_be_skipped_and_are_counted(table, produce, kafka_topic, people, rows_of):
     topic = kafka_topic()
-    produce(topic, [BAD, *people(2), BAD, *people(1, 2)])
+    good = [json.dumps(person).encode() for person in people(3)]
+    values = [BAD, *good[:2], BAD, good[2]]
+    produce(topic, values)
     columns = (Column("id", "BIGINT"), Column("name", "STRING"))
     collector = Collector()
     try:
@@ -43,6 +46,7 @@ def test_bad_records_can_be_skipped_and_are_counted(table, produce, kafka_topic,
             time.sleep(0.05)
         assert counts == {
             "records": 5,
+            "bytes": sum(len(value) for value in values),
             "rows": 3,
             "ignored": 0,
             "skipped": 2,
