@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from streamcore import Column, Table
 from streamcore_kafka.source import KafkaReader
@@ -79,3 +81,20 @@ def test_a_partition_of_changes_is_never_split(table, produce, kafka_topic, peop
     columns = (Column("id", "BIGINT"), Column("name", "STRING"))
     assert len(KafkaReader(kafka, Table(columns)).partitions()) == 3
     assert len(KafkaReader(kafka, Table(columns), upsert=True).partitions()) == 1
+
+
+def test_a_batch_is_planned_alike_on_any_machine(drive, produce, kafka_topic, people, monkeypatch):
+    topic = kafka_topic(partitions=3)
+    for partition in range(3):
+        produce(topic, people(25_000), partition)
+    plans = []
+    for cores in (2, 64):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        query = drive(topic)
+        start = query.at
+        end = query.reader.latestOffset(start, ReadAllAvailable())
+        plans.append((end["tasks"], query.reader.partitions(start, end)))
+        monkeypatch.setattr(os, "cpu_count", lambda: 1)
+        again = [task.value for task in drive(topic, start=start).reader.partitions(start, end)]
+        assert again == [task.value for task in plans[-1][1]]
+    assert [tasks for tasks, _ in plans] == [2, 3]
