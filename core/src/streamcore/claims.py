@@ -24,7 +24,11 @@ _OWNED = {
         "partitioner": "random",
         "credentials": "auto basic env-var sys-prop profile assume-role web-identity-token custom",
     },
-    "streamcore-sql": {"connector": "datagen print blackhole", "command": "run sql check"},
+    "streamcore-sql": {
+        "connector": "datagen print blackhole",
+        "format": "table-changes",
+        "command": "run sql check schema",
+    },
 }
 OWNERS = {
     (kind, identifier): owner

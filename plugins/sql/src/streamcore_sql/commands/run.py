@@ -67,7 +67,7 @@ def run_script(
     interrupts = Interrupts()
     interrupts.install()
     try:
-        planned = _prepare(session, text, shown, given, display)
+        planned = _prepare(session, text, shown, given, display, dry_run)
         interrupts.install()
         for each in planned:
             notes = each.check()
@@ -88,19 +88,26 @@ def run_script(
 
 
 def _prepare(
-    session: Session, text: str, shown: str, given: Given, display: Display
+    session: Session, text: str, shown: str, given: Given, display: Display, dry: bool
 ) -> list[Planned]:
     """Run what only changes the session, and plan the rest: nothing starts if anything is wrong."""
     from ..statements import Insert, Select, StatementSet
 
+    def start() -> None:
+        log = given.start_spark(session, session.settings.job_name or shown)
+        if log is not None:
+            display.say(f"Spark is up; its log is {log}")
+
+    if shown.lower().endswith((".yaml", ".yml")):
+        from ..ingestion.planning import prepare_job
+
+        return [prepare_job(session, text, shown, start, dry=dry)]
     planned: list[Planned] = []
     started = False
     for statement in session.parse(text, shown):
         if not started and isinstance(statement, (Insert, Select, StatementSet)):
-            log = given.start_spark(session, session.settings.job_name or shown)
+            start()
             started = True
-            if log is not None:
-                display.say(f"Spark is up; its log is {log}")
         if (found := session.prepare(statement)) is not None:
             planned.append(found)
         else:

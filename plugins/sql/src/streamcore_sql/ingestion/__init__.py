@@ -1,0 +1,1 @@
+"""YAML ingestion jobs: these tables into those topics, without a line of SQL."""

@@ -1,0 +1,201 @@
+"""A job file as something `streamcore run` can check, show and start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamcore import Column
+
+from ..errors import SqlError
+from ..failures import spark_errors
+from ..fingerprint import Fingerprint
+from ..jobs import Job as Running
+from ..jobs import StreamJob
+from ..launching import _Resumable
+from ..planner.modes import APPEND
+from ..statements import CreateFunction, Name, Option
+from .batches import TableWriter
+from .dry_run import plan_text
+from .errors import Problems
+from .expressions import sql_text, told_at
+from .model import Job, RouteMode, RuntimeMode
+from .packed_writer import TablesDataSource
+from .reading import read_job
+from .routing import Router, TableId
+from .shapes import Shapes
+from .sinks import SinkPlan, plan_sink
+from .sources import SourcePlan, look, plan_source
+
+if TYPE_CHECKING:
+    from ..running import Launch
+    from ..session import Session
+
+_TARGET = "tables"
+
+
+@dataclass
+class PlannedJob:
+    """A job ready to run."""
+
+    session: Session
+    job: Job
+    router: Router
+    source: SourcePlan
+    sink: SinkPlan
+    launch: Launch
+
+    def __post_init__(self) -> None:
+        self._shapes = Shapes(
+            self.job.pipeline.behavior, self.job.sink.refused, self.launch.checkpoint
+        )
+        self._writer = TableWriter(self.job, self.router, self.source, self.sink, self._shapes)
+        self._resumable = _Resumable(self.launch, self._fingerprint())
+        self._notes: list[str] = []
+
+    def _fingerprint(self) -> Fingerprint:
+        source = self.job.source
+        identity = {key: source.options[key] for key in _IDENTITY if key in source.options}
+        told = {"table": source.name or "source", "connector": source.type, **identity}
+        return Fingerprint((told,), (), {}, "", "")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know although nothing is wrong."""
+        found = [*self.job.notes, *self.source.notes, *self.sink.notes, *self._notes]
+        return tuple(dict.fromkeys(found))
+
+    def check(self) -> list[str]:
+        """Raise CannotResume where a checkpoint does not fit; return what is to be noted."""
+        return [*self.notes, *self._resumable.check()]
+
+    def check_rules(self, *, sample: bool) -> None:
+        """Try every transform on the tables that are known: declared, or found in a sample."""
+        self.session.planner  # noqa: B018 - asking for it makes functions known to Spark
+        declared = {
+            table: found
+            for table in self.job.source.names
+            if (found := self.job.source.declared(table)) is not None
+        }
+        self._shapes.load(declared)
+        known: dict[TableId, Sequence[Column]] = {t: each.columns for t, each in declared.items()}
+        known |= {table: shape.columns for table, shape in self._shapes.known.items()}
+        if sample and not self._shapes.known and not self.job.source.is_closed:
+            known = {**self._sampled(), **known}
+        problems = Problems()
+        for table, columns in known.items():
+            rule = self.job.transform_of(table)
+            if rule is not None:
+                try:
+                    self._writer.check(columns, rule)
+                except SqlError as error:
+                    problems.take(error)
+        problems.raise_any()
+        idle = self.router.idle(known) if known else []
+        for at in idle:
+            selector = self.job.routes[at].route.source.text
+            self._notes.append(f"route[{at + 1}]: '{selector}' is for no table known so far")
+
+    def _sampled(self) -> dict[TableId, Sequence[Column]]:
+        """The columns of tables found in a sample; they serve to check the rules, no more."""
+        frame = self.source.sample(self.session.spark)
+        if frame is None:
+            return {}
+        found = Shapes(self.job.pipeline.behavior)
+        wanted = [each for each in look(frame) if self.job.source.wants(each.table)]
+        declared = {
+            each.table: table
+            for each in wanted
+            if (table := self.job.source.declared(each.table)) is not None
+        }
+        found.learn(wanted, declared)
+        return {table: shape.columns for table, shape in found.known.items()}
+
+    def start(self) -> Running:
+        """Start the one query of the job."""
+        self._resumable.begin()
+        try:
+            if self.launch.fresh:
+                self._shapes.known, self._shapes.topics = {}, []
+                self._shapes.first_batch = None
+            self.session.spark.dataSource.register(TablesDataSource)
+            frame = self.source.stream(self.session.spark)
+            with spark_errors(sql_text(self.job.source.node.members["type"])):
+                query = self.launch.writer(frame, APPEND).foreachBatch(self._writer).start()
+            return self._resumable.watch(StreamJob(self.launch.name, query))
+        except BaseException:
+            self._resumable.release()
+            raise
+
+    def text(self, *, details: bool = True, options: bool = False) -> str:
+        """The equivalent SQL, and where each table goes."""
+        return plan_text(self.job, self.router, self.sink, self._columns_of)
+
+    def _columns_of(self, table: TableId) -> Sequence[Column] | None:
+        """The columns of a declared table as the sink gets them."""
+        declared, rule = self.job.source.declared(table), self.job.transform_of(table)
+        if declared is None:
+            return None
+        if rule is None or rule.is_plain:
+            return declared.columns
+        return self._writer.check(declared.columns, rule)
+
+
+_IDENTITY = ("topic", "topic-pattern", "stream", "stream.arn")
+
+
+def prepare_job(
+    session: Session, text: str, name: str, start: Callable[[], None], *, dry: bool = False
+) -> PlannedJob:
+    """Read and check a job file; `start` is called before Spark is first needed, if it is."""
+    job = read_job(text, name, session._variables, session._secrets)
+    pipeline = job.pipeline
+    for key, value in (
+        ("pipeline.name", pipeline.name),
+        ("table.local-time-zone", pipeline.time_zone),
+    ):
+        if value:
+            session.settings.put(Option(key, value))
+    if pipeline.runtime_mode is RuntimeMode.BATCH:
+        session.settings.once = True
+    problems = Problems()
+    title = session.settings.job_name or Path(name).stem
+    source = plan_source(job, problems)
+    sink = plan_sink(job, title, problems)
+    router = Router(
+        [rule.route for rule in job.routes],
+        first_only=pipeline.route_mode is RouteMode.FIRST_MATCH,
+    )
+    _refuse_idle_rules(job, router, problems)
+    problems.raise_any()
+    assert source is not None
+    assert sink is not None
+    for function in pipeline.functions:
+        with told_at(function.node, "user-defined-function"):
+            session.run_statement(CreateFunction(Name((function.name,)), function.target))
+    if not dry or job.transforms:
+        start()
+    planned = PlannedJob(session, job, router, source, sink, session.settings.launch(_TARGET))
+    if not dry:
+        planned.check_rules(sample=True)
+    elif job.transforms:
+        planned.check_rules(sample=False)
+    return planned
+
+
+def _refuse_idle_rules(job: Job, router: Router, problems: Problems) -> None:
+    """Complain about rules for no table, where the file names every table there is."""
+    if not job.source.is_closed:
+        return
+    names = job.source.names
+    listed = ", ".join(map(str, names))
+    rules = [(f"route[{at + 1}]", job.routes[at].node) for at in router.idle(names)]
+    for at, rule in enumerate(job.transforms):
+        if not any(rule.source.match(table) for table in names):
+            rules.append((f"transform[{at + 1}]", rule.node))
+    for label, node in rules:
+        selector = node.members["source-table"]
+        trouble = f"{label}.source-table: '{selector.text}' matches no table"
+        problems.add(trouble, selector, f"'source.tables' names {listed}.")
