@@ -39,9 +39,10 @@ def register_formats() -> Iterable[type[Format]]:
 @hookimpl
 def register_commands() -> Iterable[click.Command]:
     from .commands.run import run
+    from .commands.schema import schema
     from .commands.sql import sql
 
-    return run, sql
+    return run, sql, schema
 
 
 def __getattr__(name: str) -> Any:
