@@ -148,7 +148,9 @@ def patiently(client: Any, properties: Settings, call: Callable[[float], T]) -> 
     while True:
         left = end - time.monotonic()
         try:
-            return call(max(0.1, min(step, left)))
+            answer = call(max(0.1, min(step, left)))
+            hearing(properties).forget()  # whatever was wrong is over
+            return answer
         except KafkaException as error:
             client.poll(0)
             waiting_helps = error.args[0].name() in PASSING and not is_refused(properties)

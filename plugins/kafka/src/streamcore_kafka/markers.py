@@ -105,7 +105,10 @@ class Markers:
     def put_empty(self, marker: Marker) -> None:
         """Mark a batch without rows, which has no transaction, so that markers do not expire."""
         owner = group_consumer(self._properties, self._group)
-        owner.commit(offsets=[self._place(marker)], asynchronous=False)
+        places = [self._place(marker)]
+        patiently(
+            owner, self._properties, lambda _: owner.commit(offsets=places, asynchronous=False)
+        )
 
     def open(self, task: int) -> None:
         """Start connecting, while there is something else to do."""

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from .tickets import Ticket
 
 
+_WEAK = {"acks": 1, "enable.idempotence": False}
+"""What 'none' asks of the brokers, unless the properties say it themselves."""
+
+
 @dataclass
 class Written(WriterCommitMessage):
     """What one task has written; the driver sees it when the batch is committed."""
@@ -104,9 +108,10 @@ class _Writing:
     def _sent(self, messages: Iterator[Messages]) -> Sender:
         from .sender import Sender
 
-        weak = {"acks": 1, "enable.idempotence": False}
-        settings = weak if self._kafka.guarantee is Delivery.NONE else {}
-        with Sender.borrowed(self._kafka.properties, **settings) as sender:
+        properties = self._kafka.properties
+        weak = _WEAK if self._kafka.guarantee is Delivery.NONE else {}
+        settings = {key: value for key, value in weak.items() if key not in properties}
+        with Sender.borrowed(properties, **settings) as sender:
             for batch in messages:
                 sender.send(batch)
         return sender
