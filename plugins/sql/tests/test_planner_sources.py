@@ -40,7 +40,8 @@ def test_a_watermark_per_partition_waits_for_the_slowest(session, kafka, kafka_t
     )
     send(kafka.bootstrap_servers, topic, fast + slow)
     query = """SELECT window_end, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE views
-      /*+ OPTIONS({}) */, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end"""
+      /*+ OPTIONS({}) */, DESCRIPTOR(ts), INTERVAL '10' SECOND))
+      GROUP BY window_start, window_end"""
     together = session.execute(query.format(options.format("false")))
     apart = session.execute(query.format(options.format("true")))
     closed = [change.row[1] for change in together]

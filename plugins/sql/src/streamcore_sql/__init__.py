@@ -38,11 +38,12 @@ def register_formats() -> Iterable[type[Format]]:
 
 @hookimpl
 def register_commands() -> Iterable[click.Command]:
+    from .commands.check import check
     from .commands.run import run
     from .commands.schema import schema
     from .commands.sql import sql
 
-    return run, sql, schema
+    return run, sql, check, schema
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,6 @@ def insert_text(plan: InsertPlan, *, details: bool = True, options: bool = False
     lines.append(f"  writes {plan.sink.name} ({plan.sink.connector.identifier}): {columns}")
     if options:
         lines += _options(plan.sink.options)
-    lines += [f"  note: {note}" for note in plan.notes]
     return "\n".join([*lines, *_physical(plan.frame, details)])
 
 

@@ -79,8 +79,12 @@ class PlannedSelect:
     plan: QueryPlan
     once: bool = False
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.plan.notes
+
     def check(self) -> list[str]:
-        return list(self.plan.notes)
+        return list(self.notes)
 
     def start(self) -> Job | Rows:
         if not self.plan.streaming:
@@ -103,9 +107,12 @@ class PlannedInsert:
         if self.plan.query.streaming:
             self._resumable = _Resumable(self.launch, fingerprint(self.plan.query))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.plan.notes
+
     def check(self) -> list[str]:
-        notes = list(self.plan.notes)
-        return notes + (self._resumable.check() if self._resumable else [])
+        return [*self.notes, *(self._resumable.check() if self._resumable else [])]
 
     def start(self) -> Job:
         if self._resumable is None:
@@ -127,6 +134,11 @@ class PlannedSet:
 
     inserts: Sequence[PlannedInsert]
     name: str
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is otherwise than in Flink, or than one might think."""
+        return tuple(dict.fromkeys(note for insert in self.inserts for note in insert.notes))
 
     def check(self) -> list[str]:
         return [note for insert in self.inserts for note in insert.check()]
@@ -159,9 +171,12 @@ class PlannedShared:
         found = fingerprint(self.shared.plans[0].query, [self.shared.scan])
         self._resumable = _Resumable(self.launch, found)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for plan in self.shared.plans for note in plan.notes))
+
     def check(self) -> list[str]:
-        notes = [note for plan in self.shared.plans for note in plan.notes]
-        return [*dict.fromkeys(notes), *self._resumable.check()]
+        return [*self.notes, *self._resumable.check()]
 
     def start(self) -> Job:
         self._resumable.begin()

@@ -1,0 +1,62 @@
+"""`streamcore check` judges every statement and changes nothing."""
+
+import json
+
+import pytest
+from streamcore.cli import main
+
+SCRIPT = """
+CREATE TABLE ticks (id BIGINT, name VARCHAR(3), ts TIMESTAMP(3), p AS PROCTIME(),
+  WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen');
+CREATE TABLE sink (id BIGINT, n BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO sink SELECT id, CHAR_LENGTH(name) FROM ticks;
+SELECT id FROM ticks ORDER BY id;
+INSERT INTO sink SELECT idd, 1 FROM ticks;
+SET 'table.exec.state.ttl' = '1 d';
+CREATE TABLE bad (x INT) WITH ('connector' = 'datagen', 'rows-per-secnd' = '1');
+SELECT p FROM ticks;
+"""
+
+
+@pytest.fixture
+def checked(tmp_path, monkeypatch, capfd, spark):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path / "state"))
+
+    def check(text, *options):
+        script = tmp_path / "job.sql"
+        script.write_text(text)
+        status = main(["check", str(script), *options])
+        return status, capfd.readouterr().out
+
+    return check
+
+
+def test_each_statement_gets_its_verdict(checked):
+    status, out = checked(SCRIPT, "--json")
+    findings = [json.loads(line) for line in out.splitlines()]
+    assert status == 1
+    assert [(found["line"], found["verdict"]) for found in findings] == [
+        (2, "differs"),
+        (4, "same"),
+        (5, "same"),
+        (6, "unsupported"),
+        (7, "wrong"),
+        (8, "differs"),
+        (9, "wrong"),
+        (10, "same"),
+    ]
+    details = ["\n".join(found["details"]) for found in findings]
+    assert "the length of VARCHAR(3) is not enforced" in details[0]
+    assert "PROCTIME() is the time the micro-batch started" in details[0]
+    assert "Did you mean 'id'?" in details[4]
+    assert "did you mean 'rows-per-second'?" in details[6]
+
+
+def test_people_read_lines_with_places(checked):
+    status, out = checked("CREATE TABLE t (x INT) WITH ('connector' = 'print'); SELEC 1;")
+    assert status == 1
+    assert "wrong       job.sql:1" in out
+    assert "Did you mean 'SELECT'?" in out
+    status, out = checked("CREATE TABLE t (x INT) WITH ('connector' = 'print');")
+    assert status == 0
+    assert "1 same" in out
