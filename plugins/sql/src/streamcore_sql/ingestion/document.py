@@ -158,13 +158,16 @@ class _Reading:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._count = 0
+        self._count = self._depth = 0
 
     def node(self, raw: Any, key: Any = None) -> Node:
         self._count += 1
         place = self._place(raw)
         if self._count > MOST_NODES:
             raise JobFileError(f"its aliases stand for more than {MOST_NODES} values", place)
+        if self._depth > DEEPEST:
+            raise JobFileError(f"nested deeper than {DEEPEST} levels", place)
+        self._depth += 1
         found = Node(None, place)
         if key is not None:
             found.key, found.key_place = str(key.value), self._place(key)
@@ -175,6 +178,7 @@ class _Reading:
         else:
             empty = type(raw).__name__ == "MappingNode"
             found.value = {} if empty else [self.node(item) for item in raw.value]
+        self._depth -= 1
         return found
 
     def _scalar(self, found: Node, raw: Any) -> None:

@@ -60,7 +60,7 @@ def build(
         except PluginError as error:
             first, *rest = str(error).splitlines()
             node = end.node.members.get("type", end.node)
-            problems.add(f"{label}.type: {first.rstrip('.')}", node, "\n".join(rest))
+            problems.add(f"{label}: type: {first.rstrip('.')}", node, "\n".join(rest))
             return None, []
         except OptionError as error:
             _tell(error, end, label, problems, own)
@@ -72,7 +72,7 @@ def _refuse_database(end: End, label: str, problems: Problems) -> None:
     tables = end.node.members.get("tables")
     topic = tables.text.partition(".")[0] if tables and isinstance(tables.value, str) else "shop"
     hint = _INSTEAD.format(type=end.type, topic=topic if topic.isidentifier() else "shop")
-    trouble = f"{label}.type: no connector called '{end.type}'"
+    trouble = f"{label}: type: no connector called '{end.type}'"
     problems.add(trouble, end.node.members["type"], hint)
 
 
@@ -80,7 +80,7 @@ def _tell(error: OptionError, end: End, label: str, problems: Problems, own: Seq
     nodes = {key.lower(): node for key, node in end.nodes.items()}
     for key, trouble in error.problems:
         node = nodes.get(key.lower())
-        text = f"{label}.{key}: {trouble}" if key else f"{label}: {trouble}"
+        text = f"{label}: {key}: {trouble}" if key else f"{label}: {trouble}"
         if node is None:
             problems.add(text, end.node, key=True)
             continue

@@ -197,5 +197,5 @@ def _refuse_idle_rules(job: Job, router: Router, problems: Problems) -> None:
             rules.append((f"transform[{at + 1}]", rule.node))
     for label, node in rules:
         selector = node.members["source-table"]
-        trouble = f"{label}.source-table: '{selector.text}' matches no table"
+        trouble = f"{label}: source-table: '{selector.text}' matches no table"
         problems.add(trouble, selector, f"'source.tables' names {listed}.")

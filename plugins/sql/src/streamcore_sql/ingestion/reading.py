@@ -101,15 +101,15 @@ class _Reading:
         items = node.items if isinstance(node.value, list) else [node]
         for number, item in enumerate(items, 1):
             if isinstance(item.value, str):
-                if selector := self._selector("source.tables", item):
+                if selector := self._selector("source: tables", item):
                     yield DeclaredTable(selector, None, item)
                 continue
-            entry = Section(item, f"source.tables[{number}]", self._problems)
+            entry = Section(item, f"source: tables[{number}]", self._problems)
             name = entry.text_node("name", required=_SELECTS)
             columns = entry.text_node("columns")
             key = entry.names("primary-keys")
             entry.end()
-            selector = self._selector(f"{entry.label}.name", name) if name else None
+            selector = self._selector(f"{entry.label}: name", name) if name else None
             table = self._declared(entry, columns, key) if columns else None
             if key and not columns:
                 trouble = f"{entry.label}: 'primary-keys' needs 'columns'"
@@ -129,11 +129,11 @@ class _Reading:
         except SqlError as error:
             for problem in error.problems:
                 place = _within(node, problem, len(head))
-                trouble = f"{entry.label}.columns: {problem.trouble}"
+                trouble = f"{entry.label}: columns: {problem.trouble}"
                 self._problems.take(JobFileError(trouble, place, problem.hint))
             return None
         except ValueError:
-            self._problems.add(f"{entry.label}.columns: expected columns and nothing else", node)
+            self._problems.add(f"{entry.label}: columns: expected columns and nothing else", node)
             return None
         assert isinstance(statement, CreateTable)
         odd = [
@@ -143,7 +143,9 @@ class _Reading:
         ]
         if odd or statement.watermark or statement.options:
             what = f"'{odd[0]}' is no column of the rows" if odd else "expected columns only"
-            self._problems.add(f"{entry.label}.columns: {what}", node, "Compute it in a transform.")
+            self._problems.add(
+                f"{entry.label}: columns: {what}", node, "Compute it in a transform."
+            )
             return None
         return table_of(statement)
 
@@ -172,7 +174,9 @@ class _Reading:
             elif part.strip():
                 node = section.members[key]
                 looks = f"name:value{separator}name:value"
-                self._problems.add(f"sink.{key}: '{part.strip()}' does not look like {looks}", node)
+                self._problems.add(
+                    f"sink: {key}: '{part.strip()}' does not look like {looks}", node
+                )
         return found
 
     def _refused(self, section: Section) -> Iterator[ChangeType]:
@@ -190,7 +194,7 @@ class _Reading:
         found = [each for each in ChangeType if name in (each.value, *each.value.split("."))]
         if not found:
             known = ", ".join(each.value for each in ChangeType)
-            trouble = f"sink.{key}: '{name}' is no change of a schema; there are {known}"
+            trouble = f"sink: {key}: '{name}' is no change of a schema; there are {known}"
             self._problems.add(trouble, section.members[key])
         return found
 
@@ -209,7 +213,7 @@ class _Reading:
 
     def _selected(self, section: Section) -> Selector | None:
         node = section.text_node("source-table", required=_SELECTS)
-        return self._selector(f"{section.label}.source-table", node) if node else None
+        return self._selector(f"{section.label}: source-table", node) if node else None
 
     def _routes(self) -> Iterator[RouteRule]:
         for section in self._root.sections("route"):
@@ -223,13 +227,13 @@ class _Reading:
             route = Route(source, target, symbol)
             node = section.members["sink-table"]
             if too_far := [n for n in route.references if not 1 <= n <= source.groups]:
-                trouble = f"{section.label}.sink-table: '${too_far[0]}' captures nothing"
+                trouble = f"{section.label}: sink-table: '${too_far[0]}' captures nothing"
                 count = source.groups
                 hint = f"'source-table' has {count} group{'s' * (count != 1)} in parentheses."
                 self._problems.add(trouble, node, hint)
                 continue
             if symbol and symbol not in target:
-                trouble = f"{section.label}.replace-symbol: '{symbol}' is not in 'sink-table'"
+                trouble = f"{section.label}: replace-symbol: '{symbol}' is not in 'sink-table'"
                 self._problems.add(trouble, section.members["replace-symbol"])
                 continue
             yield RouteRule(route, section.node)
@@ -240,7 +244,7 @@ class _Reading:
             converter = section.text("converter-after-transform")
             if converter and converter.upper() != "SOFT_DELETE":
                 node = section.members["converter-after-transform"]
-                trouble = f"{section.label}.converter-after-transform: '{converter}' is not known"
+                trouble = f"{section.label}: converter-after-transform: '{converter}' is not known"
                 self._problems.add(trouble, node, "There is one: SOFT_DELETE.")
             if section.text("table-options") or section.text("table-options.delimiter"):
                 self._notes.append(
@@ -271,13 +275,13 @@ class _Reading:
                 self._notes.append(f"'pipeline.{key}' has no effect: {reason}")
         parallelism = section.value("parallelism", int, None)
         if parallelism is not None and parallelism < 1:
-            trouble = f"pipeline.parallelism: {parallelism} is not a whole number above 0"
+            trouble = f"pipeline: parallelism: {parallelism} is not a whole number above 0"
             self._problems.add(trouble, section.members["parallelism"])
         zone = section.text("local-time-zone")
         section.check("local-time-zone", _zone_complaint)
         if (model := section.node_of("model")) is not None:
             hint = "Call the model from a Python function."
-            self._problems.add("pipeline.model: models are not supported", model, hint, key=True)
+            self._problems.add("pipeline: model: models are not supported", model, hint, key=True)
         pipeline = Pipeline(
             section.text("name"),
             parallelism,
@@ -296,7 +300,7 @@ class _Reading:
             target = entry.text_node("classpath", required="the function, as 'module.function'")
             for key in ("python-code", "python-executable", "python-files"):
                 if (node := entry.node_of(key)) is not None:
-                    trouble = f"{entry.label}.{key}: a job file holds no code"
+                    trouble = f"{entry.label}: {key}: a job file holds no code"
                     hint = "Put the function into an importable module and name it in 'classpath'."
                     self._problems.add(trouble, node, hint, key=True)
             entry.node_of("options")

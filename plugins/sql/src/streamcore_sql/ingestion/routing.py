@@ -86,7 +86,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(expression + text[position:])
     except re.error as error:
-        raise BadPattern(f"'{text}' is not a regular expression: {error}") from None
+        raise BadPattern(f"'{text}' is not a regular expression: {error.msg}") from None
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Section:
         if isinstance(node.value, str):
             return True
         self._problems.add(
-            f"{self.label}.{key}: expected a text, found {node.kind}", node, key=True
+            f"{self.label}: {key}: expected a text, found {node.kind}", node, key=True
         )
         return False
 
@@ -75,7 +75,7 @@ class Section:
             return parse(hint, node.text)
         except (ValueError, KeyError):
             near = did_you_mean(node.text, [e.value for e in hint] if _is_enum(hint) else ())
-            trouble = f"{self.label}.{key}: '{node.text}' is not {looks_like(hint)}"
+            trouble = f"{self.label}: {key}: '{node.text}' is not {looks_like(hint)}"
             self._problems.add(trouble, node, near)
             return default
 
@@ -93,7 +93,7 @@ class Section:
         node = self.node_of(key)
         if node is None:
             return
-        label = f"{self.label}.{key}" if self.label else key
+        label = f"{self.label}: {key}" if self.label else key
         if not isinstance(node.value, list):
             hint = "Start each entry with '- '."
             self._problems.add(f"{label}: expected a list, found {node.kind}", node, hint, key=True)
@@ -136,7 +136,7 @@ class Section:
         """Add what a check of a text has to say."""
         node = self.members.get(key)
         if node is not None and isinstance(node.value, str) and (said := complaint(node.text)):
-            self._problems.add(f"{self.label}.{key}: {said}", node)
+            self._problems.add(f"{self.label}: {key}: {said}", node)
 
 
 def _is_enum(hint: Any) -> bool:

@@ -134,7 +134,7 @@ def plan_sink(job: Job, name: str, problems: Problems) -> SinkPlan | None:
         return None
     if sink.type not in TYPES:
         if sink.type in installed().names("connector"):
-            trouble = f"sink.type: '{sink.type}' takes no rows of many tables"
+            trouble = f"sink: type: '{sink.type}' takes no rows of many tables"
             hint = f"Choose one of {', '.join(TYPES)}, or write a job in SQL."
             problems.add(trouble, sink.node.members["type"], hint)
         else:
@@ -144,7 +144,7 @@ def plan_sink(job: Job, name: str, problems: Problems) -> SinkPlan | None:
     reader = {"upsert-kafka": _upsert, "kafka": _kafka, "kinesis": _kinesis}[sink.type]
     if sink.topics and sink.type != "kafka":
         node = sink.node.members["sink.tableId-to-topic.mapping"]
-        trouble = f"sink.sink.tableId-to-topic.mapping: is for type 'kafka', not '{sink.type}'"
+        trouble = f"sink: sink.tableId-to-topic.mapping: is for type 'kafka', not '{sink.type}'"
         problems.add(trouble, node, "Name the topics with 'route'.", key=True)
     return reader(job, name, section, problems)
 
@@ -153,11 +153,11 @@ def _upsert(job: Job, name: str, section: Section, problems: Problems) -> SinkPl
     sink = job.sink
     for key in ("key.format", "value.format"):
         if (text := section.text(key)) and text != "json":
-            trouble = f"sink.{key}: a job writes 'json' to 'upsert-kafka', not '{text}'"
+            trouble = f"sink: {key}: a job writes 'json' to 'upsert-kafka', not '{text}'"
             problems.add(trouble, sink.nodes[key], "Write the job in SQL for other formats.")
             return None
     if "topic" in sink.options:
-        trouble = "sink.topic: each table has a topic of its own"
+        trouble = "sink: topic: each table has a topic of its own"
         problems.add(trouble, sink.nodes["topic"], "Name the topics with 'route'.", key=True)
         return None
     given = _exactly_once(job, name)
@@ -197,7 +197,7 @@ def _kafka(job: Job, name: str, section: Section, problems: Problems) -> SinkPla
     strategy = section.choice("partition.strategy", Strategy, Strategy.ALL_TO_ZERO)
     if section.value("debezium-json.include-schema.enabled", bool, False):
         node = sink.nodes["debezium-json.include-schema.enabled"]
-        trouble = "sink.debezium-json.include-schema.enabled: schemas are not written"
+        trouble = "sink: debezium-json.include-schema.enabled: schemas are not written"
         problems.add(trouble, node, "Leave it out, or set it to false.")
     ours = [*_KAFKA, "debezium-json.include-schema.enabled"]
     given = {key: text for key, text in _exactly_once(job, name).items() if key not in ours}
@@ -248,7 +248,7 @@ def _kinesis(job: Job, name: str, section: Section, problems: Problems) -> SinkP
     if sink.headers or sink.table_headers:
         keys = ("sink.custom-header", "sink.add-tableId-to-header-enabled")
         node = next(sink.node.members[key] for key in keys if key in sink.node.members)
-        trouble = f"sink.{node.key}: Kinesis records have no headers"
+        trouble = f"sink: {node.key}: Kinesis records have no headers"
         problems.add(trouble, node, key=True)
     if connector is None:
         return None

@@ -106,7 +106,7 @@ def plan_source(job: Job, problems: Problems) -> SourcePlan | None:
     if connector is None:
         return None
     if not connector.can("stream_reader"):
-        trouble = f"source.type: connector '{source.type}' cannot be read as a stream"
+        trouble = f"source: type: connector '{source.type}' cannot be read as a stream"
         problems.add(trouble, source.node.members["type"])
         return None
     value_format = source.options.get("value.format") or source.options.get("format") or ""
@@ -160,7 +160,7 @@ def _of_columns(
     typed: dict[TableId, Sequence[Column]] = {}
     for each in source.tables:
         if each.table is None:
-            trouble = f"source.tables: '{each.selector.text}' needs 'columns'"
+            trouble = f"source: tables: '{each.selector.text}' needs 'columns'"
             hint = (
                 f"Format '{_format_of(source.options)}' does not tell them. Write "
                 "columns: id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED"
@@ -170,7 +170,7 @@ def _of_columns(
         for name in each.selector.literals:
             typed[TableId.of(name)] = each.table.columns
         if not each.selector.literals:
-            trouble = f"source.tables: '{each.selector.text}' must be a whole name here"
+            trouble = f"source: tables: '{each.selector.text}' must be a whole name here"
             problems.add(trouble, each.node, "Name each table; its rows are those of its topic.")
     if not source.tables:
         hint = (
@@ -187,7 +187,7 @@ def _of_columns(
     if len(typed) > 1:
         if "topic" not in connector.metadata():
             trouble = (
-                f"source.tables: connector '{source.type}' reads one table, found {len(typed)}"
+                f"source: tables: connector '{source.type}' reads one table, found {len(typed)}"
             )
             problems.add(trouble, source.node.members["tables"], key=True)
             return None
@@ -214,7 +214,7 @@ def _united(
             known = columns.setdefault(column.name, Column(column.name, column.type))
             if known.type != column.type:
                 trouble = (
-                    f"source.tables: column '{column.name}' is {column.type} in '{table}' and "
+                    f"source: tables: column '{column.name}' is {column.type} in '{table}' and "
                     f"{known.type} in another table"
                 )
                 hint = "This format decodes all tables alike: read them with two jobs."

@@ -1,0 +1,416 @@
+"""Job files before anything runs: what they mean, and what is said about mistakes in them."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+from streamcore.cli import main
+from streamcore.registry import installed
+from streamcore_sql import Session, SqlError, parse
+from streamcore_sql.ingestion.json_schema import job_schema
+from streamcore_sql.ingestion.planning import prepare_job
+from streamcore_sql.ingestion.reading import read_job
+
+JOB = r"""
+source:
+  type: kafka
+  name: Shop
+  topic: shop
+  properties.bootstrap.servers: localhost:9092
+  scan.startup.mode: earliest-offset
+  value.format: debezium-json
+  tables:
+    - name: shop.orders
+      columns: id BIGINT, amount DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED
+    - name: shop.items
+      columns: id BIGINT, sku STRING
+      primary-keys: id
+sink:
+  type: upsert-kafka
+  properties.bootstrap.servers: localhost:9092
+route:
+  - source-table: shop.(\.*)
+    sink-table: ods.$1
+"""
+
+
+def planned(text, **variables):
+    def no_spark():
+        raise AssertionError("nothing here needs Spark")
+
+    session = Session(name="job", variables=variables, secrets={"pw": "hunter2"}, dry=True)
+    return prepare_job(session, text, "job.yaml", no_spark, dry=True)
+
+
+def refusal(text, **variables):
+    with pytest.raises(SqlError) as caught:
+        planned(text, **variables)
+    return str(caught.value)
+
+
+def changed(old, new):
+    assert old in JOB
+    return JOB.replace(old, new)
+
+
+# --- what files mean -----------------------------------------------------------------------------
+
+
+def test_the_seeds_job_is_read_as_it_is_and_its_source_has_a_working_alternative():
+    text = """
+source:
+  type: mysql
+  name: MySQL Source
+  hostname: ${mysql.hostname}
+  port: ${mysql.port}
+  username: ${mysql.username}
+  password: ${mysql.password}
+  tables: ${mysql.source.table}
+  server-id: 8601-8604
+
+sink:
+  type: upsert-kafka
+  name: Upsert Kafka Sink
+  properties.bootstrap.servers: ${upsert.kafka.bootstraps.server}
+  aliyun.kafka.accessKeyId: ${upsert.kafka.aliyun.ak}
+  aliyun.kafka.accessKeySecret: ${upsert.kafka.aliyun.sk}
+  aliyun.kafka.instanceId: ${upsert.kafka.aliyun.instanceid}
+  aliyun.kafka.endpoint: ${upsert.kafka.aliyun.endpoint}
+  aliyun.kafka.regionId: ${upsert.kafka.aliyun.regionid}
+
+route:
+  - source-table: ${mysql.source.table}
+    sink-table: ${upsert.kafka.topic}
+"""
+    given = {
+        "mysql.hostname": "db",
+        "mysql.port": "3306",
+        "mysql.username": "u",
+        "mysql.password": "hunter2",
+        "mysql.source.table": "shop.orders",
+        "upsert.kafka.bootstraps.server": "localhost:9092",
+        "upsert.kafka.aliyun.ak": "LTAI5tabcdefgh",
+        "upsert.kafka.aliyun.sk": "hunter2hunter2",
+        "upsert.kafka.aliyun.instanceid": "alikafka_post-cn-abc",
+        "upsert.kafka.aliyun.endpoint": "alikafka.aliyuncs.com",
+        "upsert.kafka.aliyun.regionid": "cn-hangzhou",
+        "upsert.kafka.topic": "orders",
+    }
+    told = refusal(text, **given)
+    assert told == (
+        "job.yaml, line 3, column 9: source: type: no connector called 'mysql'\n"
+        "      type: mysql\n"
+        "            ^^^^^\n"
+        "A package that reads the database itself would be called 'streamcore-mysql'; none is "
+        "installed.\n"
+        "Let Debezium, Canal, Maxwell or OGG write its changes to Kafka, and read those:\n"
+        "\n"
+        "source:\n"
+        "  type: kafka\n"
+        "  topic: shop\n"
+        "  properties.bootstrap.servers: localhost:9092\n"
+        "  scan.startup.mode: earliest-offset\n"
+        "  value.format: debezium-json"
+    )
+    instead = told[told.index("source:\n") :]
+    ours = instead + text[text.index("\n\nsink:") :]
+    found = planned(ours, **given)
+    assert found.text().endswith("route[1]: shop.orders -> orders")
+    assert [note for note in found.notes if note.startswith("sink: 'aliyun.kafka.*' options")]
+
+
+def test_a_dry_run_prints_sql_that_parses_and_where_each_table_goes():
+    secret = "sink:\n  properties.ssl.keystore.password: ${secret_values.pw}\n"
+    secret += "  properties.security.protocol: SSL\n"
+    secret += "  properties.ssl.keystore.location: /none.p12\n"
+    text = planned(changed("sink:\n", secret)).text()
+    assert "hunter2" not in text
+    assert "'properties.ssl.keystore.password' = '***'" in text
+    sql, _, routing = text.partition("\n\n")
+    statements = parse(sql)
+    assert len(statements) == 5
+    assert re.split(r"\s*\n", routing) == [
+        "one query reads 'kafka' and writes 'upsert-kafka'",
+        "source table | sink table | topic      | changed by",
+        "-------------+------------+------------+-----------",
+        "shop.orders  | ods.orders | ods.orders |",
+        "shop.items   | ods.items  | ods.items  |",
+        "(2 rows)",
+        r"route[1]: shop.(\.*) -> ods.$1",
+    ]
+
+
+def test_options_may_be_nested_or_listed_and_mean_the_same_flat():
+    nested = changed(
+        "  properties.bootstrap.servers: localhost:9092\n  scan",
+        "  properties:\n    bootstrap.servers: localhost:9092\n    group.id: g\n  scan",
+    ).replace("topic: shop\n", "topic: [shop, more]\n")
+    options = planned(nested).job.source.options
+    assert options["properties.bootstrap.servers"] == "localhost:9092"
+    assert options["properties.group.id"] == "g"
+    assert options["topic"] == "shop;more"
+
+
+def test_anchors_and_merges_are_read():
+    text = changed(
+        "source:\n",
+        "source:\n  <<: &servers\n    properties.bootstrap.servers: localhost:9092\n",
+    ).replace("  properties.bootstrap.servers: localhost:9092\nroute", "  <<: *servers\nroute")
+    assert planned(text).job.sink.options == {"properties.bootstrap.servers": "localhost:9092"}
+
+
+def test_values_cannot_add_keys_and_a_doubled_dollar_stays():
+    text = changed("name: Shop", "name: ${evil} $${kept}")
+    job = read_job(text, "job.yaml", {"evil": "x\n  topic: other"}, {})
+    assert job.source.name == "x\n  topic: other ${kept}"
+    assert job.source.options["topic"] == "shop"
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+
+def test_every_undefined_variable_is_told_at_once():
+    text = changed("topic: shop", "topic: ${TOPIK}").replace("9092\nroute", "${p.o-rt}\nroute")
+    assert refusal(text, TOPIC="x") == (
+        "job.yaml, line 5, column 10: variable 'TOPIK' is not defined\n"
+        "      topic: ${TOPIK}\n"
+        "             ^^^^^^^^\n"
+        "Did you mean 'TOPIC'?\n"
+        "\n"
+        "job.yaml, line 17, column 43: variable 'p.o-rt' is not defined\n"
+        "      properties.bootstrap.servers: localhost:${p.o-rt}\n"
+        "                                              ^^^^^^^^^\n"
+        "Define it with --var NAME=VALUE, with --env-file FILE or in the environment."
+    )
+
+
+MISTAKES = {
+    "an unknown section": (
+        "route:",
+        "rout:",
+        "line 18, column 1: unknown section 'rout'\n    rout:\n    ^^^^\nDid you mean 'route'?",
+    ),
+    "an unknown key of a route": (
+        "source-table: shop.(",
+        "source-tabel: shop.(",
+        "line 19, column 5: route[1]: unknown key 'source-tabel'\n"
+        "      - source-tabel: shop.(\\.*)\n        ^^^^^^^^^^^^\nDid you mean 'source-table'?",
+    ),
+    "an unknown option of the source": (
+        "  topic: shop",
+        "  topik: shop\n  topic: shop",
+        "line 5, column 3: source: topik: unknown option; did you mean 'topic'?\n"
+        "      topik: shop\n      ^^^^^",
+    ),
+    "an unknown option of the sink": (
+        "sink:\n",
+        "sink:\n  sink.delivery-garantee: exactly-once\n",
+        "line 16, column 3: sink: sink.delivery-garantee: unknown option; did you mean "
+        "'sink.delivery-guarantee'?\n      sink.delivery-garantee: exactly-once\n"
+        "      ^^^^^^^^^^^^^^^^^^^^^^",
+    ),
+    "a key of the file misspelt": (
+        "sink:\n",
+        "sink:\n  sink.custom-headers: a:1\n",
+        "line 16, column 3: sink: sink.custom-headers: unknown option\n"
+        "      sink.custom-headers: a:1\n      ^^^^^^^^^^^^^^^^^^^\n"
+        "Did you mean 'sink.custom-header'?",
+    ),
+    "a list for a text": (
+        "    sink-table: ods.$1",
+        "    sink-table: [a, b]",
+        "line 20, column 5: route[1]: sink-table: expected a text, found a list\n"
+        "        sink-table: [a, b]\n        ^^^^^^^^^^",
+    ),
+    "a text for a list": (
+        "route:\n  - source-table: shop.(\\.*)\n    sink-table: ods.$1",
+        "route: everything",
+        "line 18, column 1: route: expected a list, found a text\n    route: everything\n"
+        "    ^^^^^\nStart each entry with '- '.",
+    ),
+    "two sinks": (
+        "sink:\n  type: upsert-kafka\n",
+        "sink:\n  - type: upsert-kafka\n  - type: kafka\nsank:\n",
+        "line 15, column 1: sink: a job has one sink, found a list of 2\n    sink:\n    ^^^^\n"
+        "Write a job file for each sink.",
+    ),
+    "a section twice": (
+        "route:",
+        "sink:\n  type: kafka\nroute:",
+        "line 18, column 1: 'sink' is written twice\n    sink:\n    ^^^^",
+    ),
+    "a route for no table": (
+        "shop.(\\.*)",
+        "shp.(\\.*)",
+        "line 19, column 19: route[1]: source-table: 'shp.(\\.*)' matches no table\n"
+        "      - source-table: shp.(\\.*)\n                      ^^^^^^^^^\n"
+        "'source.tables' names shop.orders, shop.items.",
+    ),
+    "a group that captures nothing": (
+        "ods.$1",
+        "ods.$2",
+        "line 20, column 17: route[1]: sink-table: '$2' captures nothing\n"
+        "        sink-table: ods.$2\n                    ^^^^^^\n"
+        "'source-table' has 1 group in parentheses.",
+    ),
+    "a pattern that is none": (
+        "shop.(\\.*)",
+        "shop.(\\.*",
+        "line 19, column 19: route[1]: source-table: 'shop.(\\.*' is not a regular expression: "
+        "missing ), unterminated subpattern\n      - source-table: shop.(\\.*\n"
+        "                      ^^^^^^^^\n"
+        "A dot separates the parts of a name; the dot of a pattern is written '\\.'.",
+    ),
+    "a type that does not exist": (
+        "id BIGINT, amount",
+        "id BIGNT, amount",
+        "line 11, column 19: source: tables[1]: columns: no type called 'BIGNT'\n"
+        "          columns: id BIGNT, amount DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED\n"
+        "                      ^^^^^\nDid you mean 'BIGINT'?",
+    ),
+    "a behaviour that does not exist": (
+        "route:",
+        "pipeline:\n  schema.change.behavior: evlove\nroute:",
+        "line 19, column 27: pipeline: schema.change.behavior: 'evlove' is not one of exception, "
+        "evolve, try_evolve, lenient, ignore\n      schema.change.behavior: evlove\n"
+        "                              ^^^^^^\nDid you mean 'evolve'?",
+    ),
+    "code in a file": (
+        "route:",
+        "pipeline:\n  user-defined-function:\n    - name: f\n      classpath: m.f\n"
+        "      python-code: import os\nroute:",
+        "line 22, column 7: pipeline: user-defined-function[1]: python-code: a job file holds no "
+        "code\n          python-code: import os\n          ^^^^^^^^^^^\n"
+        "Put the function into an importable module and name it in 'classpath'.",
+    ),
+    "a tag": (
+        "name: Shop",
+        "name: !!python/object/apply:os.system [ls]",
+        "line 4, column 9: the tag '!!python/object/apply:os.system' is not read: a job file holds "
+        "texts only\n      name: !!python/object/apply:os.system [ls]\n"
+        "            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\nLeave it out.",
+    ),
+    "a star without quotes": (
+        "route:",
+        "transform:\n  - source-table: shop.orders\n    projection: *, id\nroute:",
+        "line 20, column 18: not YAML: expected alphabetic or numeric character, but found ','\n"
+        "        projection: *, id\n                     ^\n"
+        "A text that starts with '*' needs quotes, or a backslash as in: projection: \\*, id",
+    ),
+    "a sink that takes no tables": (
+        "type: upsert-kafka",
+        "type: print",
+        "line 16, column 9: sink: type: 'print' takes no rows of many tables\n      type: print\n"
+        "            ^^^^^\nChoose one of upsert-kafka, kafka, kinesis, or write a job in SQL.",
+    ),
+    "a topic for a sink of many": (
+        "sink:\n",
+        "sink:\n  topic: all\n",
+        "line 16, column 3: sink: topic: each table has a topic of its own\n      topic: all\n"
+        "      ^^^^^\nName the topics with 'route'.",
+    ),
+    "a format that tells no table": (
+        "value.format: debezium-json\n  tables:\n    - name: shop.orders\n      columns: id "
+        "BIGINT, amount DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED\n    - name: shop.items\n      "
+        "columns: id BIGINT, sku STRING\n      primary-keys: id",
+        "value.format: json\n  tables: shop.orders",
+        "line 9, column 11: source: tables: 'shop.orders' needs 'columns'\n"
+        "      tables: shop.orders\n              ^^^^^^^^^^^\nFormat 'json' does not tell them. "
+        "Write columns: id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_with_its_place(mistake):
+    old, new, told = MISTAKES[mistake]
+    paragraphs = refusal(changed(old, new)).split("\n\n")
+    assert f"job.yaml, {told}" in paragraphs
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
+    told = refusal(changed("topic: shop", "topik: shop").replace("ods.$1", "ods.$3") + "\nx: 1\n")
+    places = re.findall(r"^job.yaml, line (\d+)", told, re.MULTILINE)
+    assert places == ["20", "22"], "what the file alone shows comes first"
+    told = refusal(changed("topic: shop", "topik: shop").replace("shop.(", "shp.("))
+    assert re.findall(r"^job.yaml, line (\d+)", told, re.MULTILINE) == ["2", "5", "19"]
+
+
+def test_secrets_are_never_quoted():
+    told = refusal(changed("sink:\n", "sink:\n  properties.sasl.password: hunter2\n  x: ${y}\n"))
+    assert "hunter2" not in told
+    twice = "  properties.sasl.password: hunter2\n  properties.sasl.password: hunter3\n"
+    told = refusal(changed("sink:\n", "sink:\n" + twice))
+    assert "hunter" not in told
+    assert "'properties.sasl.password' is written twice" in told
+
+
+BOMBS = {
+    "depth": "[" * 10_000,
+    "aliases": "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+    + "".join(
+        f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
+    ),
+    "many aliases": "a: &a x\nb: [" + ", ".join(["*a"] * 200) + "]",
+    "size": "a: " + "x" * 2_000_000,
+    "a self": "&a [*a]",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.timeout(60)
+def test_hostile_files_are_refused_quickly(bomb):
+    told = refusal(BOMBS[bomb])
+    assert len(told) < 1000
+
+
+def test_the_command_says_it_once_ends_with_2_and_leaves_nothing_behind(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path / "state"))
+    file = tmp_path / "job.yaml"
+    file.write_text(changed("ods.$1", "ods.$2"))
+    assert main(["run", str(file)]) == 2
+    shown = capsys.readouterr()
+    assert "job.yaml, line 20, column 17: route[1]: sink-table" in shown.err + shown.out
+    assert not (tmp_path / "state").exists()
+
+
+# --- the published schema -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = job_schema(installed())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def loaded(text):
+    return json.loads(json.dumps(YAML(typ="safe", pure=True).load(text)))
+
+
+def test_the_schema_accepts_what_runs(validator):
+    assert not list(validator.iter_errors(loaded(JOB)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("route:", "rout:", "$"),
+        ("sink:\n", "sink:\n  sink.delivery-garantee: x\n", "$.sink"),
+        ("earliest-offset", "erliest-offset", "$.source['scan.startup.mode']"),
+        ("type: upsert-kafka", "type: print", "$.sink.type"),
+        ("    sink-table: ods.$1", "", "$.route[0]"),
+    ],
+)
+def test_the_schema_refuses_what_does_not(validator, old, new, path):
+    errors = list(validator.iter_errors(loaded(changed(old, new))))
+    assert path in [error.json_path for error in errors]
+
+
+def test_the_command_prints_the_schema(capsys):
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "streamcore ingestion job"
