@@ -259,6 +259,18 @@ def test_a_wrong_password_is_said_at_once(broker, topic, caplog):
     assert "wr0ng-pass" not in caplog.text + told
 
 
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_the_most_talkative_client_does_not_tell_the_password(broker, topic, caplog, mechanism):
+    caplog.set_level(logging.DEBUG)
+    module = PLAIN if mechanism == "PLAIN" else SCRAM
+    login = {"sasl_mechanism": mechanism, "sasl_jaas_config": jaas(module), "debug": "all"}
+    write(over_tls(broker, **login), topic)
+    assert "SaslHandshake" in caplog.text
+    secret = b"admin-secret"
+    for hidden in (secret, base64.b64encode(secret), b"\0admin\0" + secret):
+        assert hidden.decode() not in caplog.text
+
+
 def test_a_mechanism_the_broker_lacks_is_said_at_once(broker, topic):
     plain = {
         "bootstrap.servers": broker.servers("SASL_PLAINTEXT"),
