@@ -25,19 +25,18 @@ ALWAYS = {
 UNLESS_SET = {
     "fetch.wait.max.ms": 10,  # our ranges exist already: there is nothing to wait for
     "fetch.queue.backoff.ms": 10,  # the library pauses a second when its queue is full
-    "group.id": "streamcore",  # demanded by the library, joined by nobody
-    "isolation.level": "read_uncommitted",  # as the Java client has it
 }
 _ALSO_CALLED = {"fetch.wait.max.ms": "fetch.max.wait.ms"}
 
-Key = tuple[int, tuple[tuple[str, str | Secret], ...]]
+Key = tuple[tuple[str, str | Secret], ...]
 _idle: OrderedDict[Key, list[Any]] = OrderedDict()
+_inherited: list[Any] = []
 
 
 @contextlib.contextmanager
 def borrowed(properties: Mapping[str, str | Secret]) -> Iterator[Any]:
     """A consumer for these properties, ours alone until the block ends."""
-    key = (os.getpid(), tuple(sorted(properties.items(), key=lambda item: item[0])))
+    key = tuple(sorted(properties.items(), key=lambda item: item[0]))
     waiting = _idle.pop(key, [])
     consumer = waiting.pop() if waiting else _opened(properties)
     if waiting:
@@ -72,15 +71,22 @@ def _keep(key: Key, consumer: Any) -> None:
         spare = waiting.pop(0)
         if not waiting:
             del _idle[oldest]
-        if oldest[0] == os.getpid():  # a forked process must not touch its parent's
-            spare.close()
+        spare.close()
 
 
 @atexit.register
 def close_all() -> None:
     """Close what is idle in this process."""
-    for (pid, _), waiting in list(_idle.items()):
-        if pid == os.getpid():
-            for consumer in waiting:
-                consumer.close()
+    while _idle:
+        _, waiting = _idle.popitem()
+        for consumer in waiting:
+            consumer.close()
+
+
+def _disown() -> None:
+    """A consumer's threads do not survive a fork: never use it there, and never let it go."""
+    _inherited.extend(_idle.values())
     _idle.clear()
+
+
+os.register_at_fork(after_in_child=_disown)

@@ -71,3 +71,20 @@ def test_a_broker_that_restarts_is_waited_for(table, produce, people):
         restart.join()
         consumers.close_all()
     assert offsets == list(range(60_000))
+
+
+def test_a_forked_process_opens_consumers_of_its_own(table, produce, kafka_topic, people):
+    topic = kafka_topic()
+    produce(topic, people(10))
+    kafka, whole = table(topic), [Range(topic, 0, 0, 10)]
+
+    def count():
+        return sum(len(chunk) for chunk in Fetcher(kafka, whole).chunks())
+
+    assert count() == 10
+    child = os.fork()
+    if child == 0:
+        os._exit(count())
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 10
+    assert count() == 10
