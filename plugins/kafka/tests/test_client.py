@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import subprocess
 import sys
 
 import pytest
 from confluent_kafka import KafkaError
-from streamcore import ConnectionFailed, OptionError, Secret
+from streamcore import ConnectionFailed, CredentialProvider, Credentials, OptionError, Secret
+from streamcore.registry import installed
 from streamcore_kafka import client
+from streamcore_kafka.connector import Kafka
 from streamcore_kafka.explain import Report, sentence
 from streamcore_kafka.hearing import Heard, hearing
 from streamcore_kafka.properties import Role
@@ -81,6 +84,28 @@ def test_importing_the_plugin_imports_no_client():
 def test_a_consumer_without_a_group_does_not_bring_the_process_down():
     made = client.consumer({**SERVERS, "group.id": ""}, log_level=0)
     made.close()
+
+
+class Vault(CredentialProvider):
+    """Stands for a provider of somebody's own."""
+
+    identifier = "vault"
+
+    def fetch(self, scope):
+        return Credentials({"username": Secret("app"), "password": Secret(scope["servers"])})
+
+
+def test_every_client_of_a_table_gets_the_login_of_its_provider():
+    json = installed().build("format", "json", {})
+    login = {**SERVERS, "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+    kafka = Kafka(servers="x", properties=login, topic=("t",), format=json, credentials=Vault())
+    kafka = pickle.loads(pickle.dumps(kafka))
+    for role in Role:
+        found = client._config(kafka.properties, role, {})
+        assert (found["sasl.username"], found["sasl.password"]) == (
+            Secret("app"),
+            Secret(SERVERS["bootstrap.servers"]),
+        )
 
 
 # --- sentences ---------------------------------------------------------------------------------

@@ -68,7 +68,8 @@ def _certificates(location: str, password: str | Secret | None) -> str:
     try:
         from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
     except ModuleNotFoundError:
-        trouble = f"'{location}' is PKCS12; pip install cryptography, or give it as PEM"
+        hint = "pip install 'streamcore-kafka[pkcs12]', or give it as PEM"
+        trouble = f"'{location}' is PKCS12; {hint}"
         raise _refuse("ssl.truststore", trouble) from None
     try:
         store = pkcs12.load_pkcs12(Path(location).read_bytes(), text(password).encode() or None)
