@@ -260,7 +260,7 @@ MISTAKES = {
         "shop.(\\.*",
         "line 19, column 19: route[1]: source-table: 'shop.(\\.*' is not a regular expression: "
         "missing ), unterminated subpattern\n      - source-table: shop.(\\.*\n"
-        "                      ^^^^^^^^\n"
+        "                      ^^^^^^^^^\n"
         "A dot separates the parts of a name; the dot of a pattern is written '\\.'.",
     ),
     "a type that does not exist": (
@@ -313,8 +313,8 @@ MISTAKES = {
     ),
     "a format that tells no table": (
         "value.format: debezium-json\n  tables:\n    - name: shop.orders\n      columns: id "
-        "BIGINT, amount DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED\n    - name: shop.items\n      "
-        "columns: id BIGINT, sku STRING\n      primary-keys: id",
+        "BIGINT, amount DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED\n    - name: shop.items\n"
+        "      columns: id BIGINT, sku STRING\n      primary-keys: id",
         "value.format: json\n  tables: shop.orders",
         "line 9, column 11: source: tables: 'shop.orders' needs 'columns'\n"
         "      tables: shop.orders\n              ^^^^^^^^^^^\nFormat 'json' does not tell them. "

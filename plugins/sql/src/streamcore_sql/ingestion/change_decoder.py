@@ -27,6 +27,15 @@ _LETTERS: dict[type, str] = {
 }
 """JSON types, as a shape tells them."""
 _ABSENT = Raw()
+_STANDS_FOR: dict[bytes, object] = {
+    b'"': "",
+    b"t": True,
+    b"f": True,
+    b"n": None,
+    b"{": {},
+    b"[": [],
+}
+_STANDS_FOR |= {b"%c" % digit: 0.0 for digit in b"-0123456789"}
 
 
 class Change(NamedTuple):
@@ -247,7 +256,10 @@ class ChangeDecoder:
         )
 
     def _shape(self, row: bytes) -> str:
-        members = _values(row)
+        try:
+            members = _values(row)
+        except msgspec.MsgspecError:  # perhaps only a number too large for Python's own
+            members = {name: _STANDS_FOR[bytes(raw)[:1]] for name, raw in _members(row).items()}
         names, types = tuple(members), tuple(map(type, members.values()))
         found = self._shapes.get((names, types))
         if found is None:
