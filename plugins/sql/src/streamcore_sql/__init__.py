@@ -39,11 +39,13 @@ def register_formats() -> Iterable[type[Format]]:
 @hookimpl
 def register_commands() -> Iterable[click.Command]:
     from .commands.check import check
+    from .commands.infer import infer
     from .commands.run import run
     from .commands.schema import schema
     from .commands.sql import sql
+    from .commands.why import why
 
-    return run, sql, check, schema
+    return run, sql, check, infer, why, schema
 
 
 def __getattr__(name: str) -> Any:

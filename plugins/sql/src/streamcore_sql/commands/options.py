@@ -75,14 +75,14 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--checkpoint", metavar="DIR", help="Keep checkpoints in this folder.")
     @click.option(
-        "--set", "settings", metavar="KEY=VALUE", multiple=True, callback=_pairs, help="SET a key."
+        "--set", "settings", metavar="KEY=VALUE", multiple=True, callback=pairs, help="SET a key."
     )
     @click.option(
         "--var",
         "variables",
         metavar="NAME=VALUE",
         multiple=True,
-        callback=_pairs,
+        callback=pairs,
         help="Fill in ${NAME}; the environment does too.",
     )
     @click.option(
@@ -112,14 +112,15 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> Any:
-    pairs = []
+def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> Any:
+    """Read `KEY=VALUE` options."""
+    found = []
     for value in values:
         key, equals, rest = value.partition("=")
         if not equals or not key.strip():
             raise click.BadParameter(f"'{value}' is not KEY=VALUE", ctx, parameter)
-        pairs.append((key.strip(), rest))
-    return pairs
+        found.append((key.strip(), rest))
+    return found
 
 
 def read_script(path: str) -> tuple[str, str]:

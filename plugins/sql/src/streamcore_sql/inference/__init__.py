@@ -1,0 +1,1 @@
+"""A look at messages: which table would read them, and why one of them cannot be read."""

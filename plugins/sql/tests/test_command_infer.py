@@ -1,0 +1,196 @@
+"""`streamcore infer` and `why`: tables from samples, reasons for messages."""
+
+import json
+from datetime import datetime
+
+import pytest
+from confluent_kafka import Producer
+from streamcore.cli import main
+from streamcore_sql import Session, parse
+from streamcore_sql.inference.avro_schema import avro_columns
+from streamcore_sql.inference.detection import detect
+from streamcore_sql.inference.sampling import Message
+from streamcore_sql.inference.statement import create_table
+from streamcore_sql.planner.binding import bind
+
+OPTIONS = {
+    "connector": "kafka",
+    "topic": "t",
+    "properties.bootstrap.servers": "h:1",
+    "scan.startup.mode": "earliest-offset",
+}
+
+
+def messages(values, keys=None):
+    keys = keys or [None] * len(values)
+    return [
+        Message(key, value, f"t@0:{n}", datetime(2024, 5, 1), {})
+        for n, (key, value) in enumerate(zip(keys, values, strict=True))
+    ]
+
+
+def guessed(*documents):
+    return detect([json.dumps(each).encode() for each in documents])
+
+
+def types(guess):
+    return {column.name: column.type for column in guess.columns}
+
+
+def test_json_documents_give_columns():
+    guess = guessed(
+        {
+            "id": 1,
+            "name": "a",
+            "price": 1,
+            "ok": True,
+            "at": "2024-05-01 10:00:00.5",
+            "tags": ["x"],
+        },
+        {"id": 2, "name": None, "price": 2.5, "day": "2024-05-01", "who": {"a b": 1}, "odd": 1},
+        {"id": 3, "odd": "text", "empty": None},
+    )
+    assert guess.format == "json"
+    assert types(guess) == {
+        "id": "BIGINT",
+        "name": "STRING",
+        "price": "DOUBLE",
+        "ok": "BOOLEAN",
+        "at": "TIMESTAMP(3)",
+        "tags": "ARRAY<STRING>",
+        "day": "DATE",
+        "who": "ROW<`a b` BIGINT>",
+        "odd": "STRING",
+        "empty": "STRING",
+    }
+    doubts = {column.name: column.doubt for column in guess.columns}
+    assert doubts["odd"] == "the sample has BIGINT, STRING"
+    assert doubts["empty"] == "always null in the sample"
+
+
+def test_timestamps_in_iso_form_set_the_option_and_mixed_ones_are_text():
+    guess = guessed({"a": "2024-05-01T10:00:00Z"}, {"a": "2024-05-01T10:00:01.123456Z"})
+    assert types(guess) == {"a": "TIMESTAMP_LTZ(6)"}
+    assert guess.options == {"json.timestamp-format.standard": "ISO-8601"}
+    mixed = guessed({"a": "2024-05-01T10:00:00", "b": "2024-05-01 10:00:00"})
+    assert types(mixed) == {"a": "TIMESTAMP(3)", "b": "STRING"}
+    assert mixed.doubts
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        ({"before": None, "after": {"id": 1}, "op": "c", "ts_ms": 1}, "debezium-json"),
+        (
+            {"schema": {}, "payload": {"before": None, "after": {"id": 1}, "op": "c"}},
+            "debezium-json",
+        ),
+        ({"data": [{"id": 1}], "type": "INSERT", "es": 1, "database": "d", "ts": 1}, "canal-json"),
+        ({"data": {"id": 1}, "type": "insert", "database": "d", "ts": 1}, "maxwell-json"),
+        ({"op_type": "I", "op_ts": "x", "after": {"id": 1}}, "ogg-json"),
+    ],
+)
+def test_change_events_are_told_from_rows(document, name):
+    guess = guessed(document)
+    assert guess.format == name
+    assert types(guess) == {"id": "BIGINT"}
+
+
+def test_csv_text_and_bytes():
+    semicolons = detect([b"1;a;2.5", b"2;b;3"])
+    assert (semicolons.format, semicolons.options) == ("csv", {"csv.field-delimiter": ";"})
+    assert types(semicolons) == {"f1": "BIGINT", "f2": "STRING", "f3": "DOUBLE"}
+    assert types(detect([b"hello", b"world"])) == {"payload": "STRING"}
+    assert types(detect([b"\x80\x01", b"\xff"])) == {"payload": "BYTES"}
+    assert "schema ids [7]" in detect([b"\0\0\0\0\x07abc"]).doubts[0]
+
+
+def test_an_avro_schema_gives_columns():
+    schema = {
+        "type": "record",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
+            {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9}},
+            {"name": "tags", "type": {"type": "array", "items": "string"}},
+            {"name": "either", "type": ["int", "string"]},
+        ],
+    }
+    name, columns = avro_columns(schema)
+    assert name == "avro-confluent"
+    assert [(label, kind) for label, kind, _ in columns] == [
+        ("id", "BIGINT NOT NULL"),
+        ("at", "TIMESTAMP(3)"),
+        ("price", "DECIMAL(9, 0) NOT NULL"),
+        ("tags", "ARRAY<STRING NOT NULL> NOT NULL"),
+        ("either", "BYTES NOT NULL"),
+    ]
+    known = detect([b"\0\0\0\0\x07abc"], lambda number: {"schema": json.dumps(schema)})
+    assert types(known)["id"] == "BIGINT NOT NULL"
+    envelope = {"type": "record", "fields": [{"name": n, "type": ["null", schema]} for n in "xy"]}
+    envelope["fields"] = [
+        {"name": "before", "type": ["null", "string"]},
+        {"name": "after", "type": ["null", schema]},
+        {"name": "op", "type": "string"},
+    ]
+    assert avro_columns(envelope)[0] == "debezium-avro-confluent"
+
+
+@pytest.mark.parametrize(
+    ("values", "keys", "expected"),
+    [
+        ([b'{"id": 1, "ts": 1714550000000}'], None, "TO_TIMESTAMP_LTZ(`ts`, 3)"),
+        ([b'{"id": 7, "a": "x"}'], [b"7"], "'key.fields' = 'id'"),
+        ([b'{"id": 7}'], [b'{"id": 7}'], "'key.format' = 'json'"),
+        ([b'{"id": 7}'], [b"other"], "`message_key` STRING"),
+        ([b"1,2"], None, "'format' = 'csv'"),
+        ([b'{"at": "2024-05-01 10:01:00"}', b'{"at": "2024-05-01 10:00:20"}'], None, "'1' MINUTE"),
+    ],
+)
+def test_the_statement_runs_and_says_what_was_found(values, keys, expected):
+    found = messages(values, keys)
+    text = create_table("t", OPTIONS, detect(values), found)
+    assert expected in text
+    (statement,) = parse(text)
+    bound = bind(statement)
+    bound.check(writing=False)
+    assert statement.watermark is not None
+
+
+def test_secrets_are_not_printed():
+    given = {**OPTIONS, "properties.sasl.password": "hunter2"}
+    values = [b'{"id": 1}']
+    text = create_table("t", given, detect(values), messages(values))
+    assert "hunter2" not in text
+    assert "-- fill in" in text
+
+
+# --- on a real broker ------------------------------------------------------------------------
+
+
+def test_a_topic_becomes_a_table_and_a_bad_message_its_reason(kafka, kafka_topic, capsys, tmp_path):
+    topic = kafka_topic()
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for n in range(3):
+        row = {"id": n, "at": f"2024-05-01 10:00:0{n}", "note": "fine"}
+        producer.produce(topic, json.dumps(row).encode(), str(n).encode())
+    producer.flush()
+    assert main(["infer", topic, "--servers", kafka.bootstrap_servers, "--table", "seen"]) == 0
+    text = capsys.readouterr().out
+    assert "'key.format' = 'csv'" in text
+    script = tmp_path / "seen.sql"
+    script.write_text(text)
+    Session().execute(text)
+
+    assert main(["why", "seen", f"{topic}@0:1", "--script", str(script)]) == 0
+    assert "'id': 1" in capsys.readouterr().out
+    producer.produce(topic, b'{"id": 3, "at": "2024-05-01T10:00:03"}', b"3", headers={"h": b"x"})
+    producer.flush()
+    assert main(["why", "seen", f"{topic}@0:3", "--script", str(script)]) == 1
+    told = capsys.readouterr().out
+    assert "header   h = (1 bytes) x" in told
+    assert "cannot be read" in told
+    assert "'value.json.timestamp-format.standard' = 'ISO-8601' reads it" in told
+    assert main(["why", "seen", f"{topic}@0:99", "--script", str(script)]) == 1
+    assert "no message at" in capsys.readouterr().err
+    assert main(["why", "seen", "nonsense", "--script", str(script)]) == 2
