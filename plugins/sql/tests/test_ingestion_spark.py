@@ -1,0 +1,237 @@
+"""Transforms on a real Spark: what becomes of rows between source and sink."""
+
+import json
+
+import pytest
+from streamcore_sql import Session, SqlError
+from streamcore_sql.ingestion.batches import TableWriter
+from streamcore_sql.ingestion.packed_writer import packed
+from streamcore_sql.ingestion.planning import prepare_job
+from streamcore_sql.ingestion.row_sql import KIND, TABLE, TEXT
+from streamcore_sql.ingestion.sources import look
+
+HEAD = """
+source:
+  type: kafka
+  topic: shop
+  properties.bootstrap.servers: localhost:9092
+  scan.startup.mode: earliest-offset
+  value.format: debezium-json
+{tables}
+sink:
+  type: {sink}
+  properties.bootstrap.servers: localhost:9092
+"""
+ORDERS = """
+  tables:
+    - name: shop.orders
+      columns: >-
+        id BIGINT, amount DECIMAL(10, 2), `from` STRING, at TIMESTAMP(3), seen TIMESTAMP_LTZ(3),
+        tags ARRAY<STRING>, raw BYTES, PRIMARY KEY (id) NOT ENFORCED
+"""
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+class Batches:
+    """Runs batches of a job without its source and sink."""
+
+    def __init__(self, spark, text, **options):
+        self._spark = spark
+        session = Session(spark, name="job", dry=True)
+        self.job = prepare_job(session, text, "job.yaml", lambda: None, dry=True)
+        session.planner  # noqa: B018 - makes functions known to Spark
+        self.writer: TableWriter = self.job._writer
+
+    def messages(self, *rows):
+        """The messages that rows (table, kind, columns) become, as (topic, key, value)."""
+        fields = [
+            {
+                TABLE: table,
+                TEXT: json.dumps(row),
+                KIND: kind,
+                "shape": "\n".join(_letter(value) + name for name, value in row.items()),
+                "primary_key": "id",
+            }
+            for table, kind, row in rows
+        ]
+        schema = f"{TABLE} string, {TEXT} string, {KIND} string, shape string, primary_key string"
+        batch = self._spark.createDataFrame(
+            [tuple(each.values()) for each in fields], schema
+        ).coalesce(1)
+        seen = look(batch)
+        self.writer._shapes.learn(seen, self.writer._known(seen))
+        frame, packing = self.writer.plan(batch, [each.table for each in seen])
+        chosen = packing.__class__(
+            **{**vars(packing), "columns": ("topic", "key", "value", "_row_kind")}
+        )
+        return [
+            (
+                message["topic"],
+                message["key"] and json.loads(message["key"]),
+                message["value"] and json.loads(message["value"]),
+            )
+            for batch in packed(frame.toArrow().to_batches(), chosen)
+            for message in batch.to_pylist()
+        ]
+
+
+def _letter(value):
+    return {int: "i", float: "f", bool: "b", str: "s", type(None): "n"}.get(type(value), "j")
+
+
+def job(transform, *, tables="", sink="upsert-kafka", pipeline=""):
+    return HEAD.format(tables=tables, sink=sink) + "transform:\n" + transform + pipeline
+
+
+def test_a_projection_computes_and_declared_types_come_through(spark):
+    text = job(
+        r"""
+  - source-table: shop.orders
+    projection: \*, UPPER(`from`) AS place, __schema_name__ AS db, amount * 2 AS twice
+    filter: amount > 10 AND place <> 'NOWHERE'
+""",
+        tables=ORDERS,
+    )
+    row = {
+        "id": 1,
+        "amount": 12.5,
+        "from": "here",
+        "at": "2024-05-06 07:08:09.123",
+        "seen": "2024-05-06 07:08:09.120Z",
+        "tags": ["a", "b"],
+        "raw": "AQI=",
+    }
+    batches = Batches(spark, text)
+    found = batches.messages(
+        ("shop.orders", "+I", row),
+        ("shop.orders", "+I", {**row, "id": 2, "amount": 3}),
+        ("shop.orders", "+I", {**row, "id": 3, "from": "nowhere"}),
+    )
+    assert found == [
+        (
+            "shop.orders",
+            {"id": 1},
+            {
+                **row,
+                "amount": 12.5,
+                "seen": "2024-05-06 07:08:09.12Z",
+                "place": "HERE",
+                "db": "shop",
+                "twice": 25.0,
+            },
+        )
+    ]
+
+
+def test_inferred_columns_evolve_and_those_that_clash_with_the_projection_stay_out(spark, caplog):
+    text = job(
+        r"""
+  - source-table: shop.\.*
+    projection: \*, id + 1 AS next, __table_name__ AS origin
+"""
+    )
+    batches = Batches(spark, text)
+    (first,) = batches.messages(("shop.a", "+I", {"id": 1}))
+    assert first[2] == {"id": 1, "next": 2, "origin": "a"}
+    found = batches.messages(
+        ("shop.a", "+I", {"id": 2, "vip": True, "next": 9}), ("shop.b", "+I", {"id": 3})
+    )
+    assert [value for _, _, value in found] == [
+        {"id": 2, "vip": True, "next": 3, "origin": "a"},
+        {"id": 3, "next": 4, "origin": "b"},
+    ]
+    assert "column 'next' is left out: the projection has one of that name" in caplog.text
+
+
+def test_rows_that_leave_a_filter_are_deleted_and_those_that_enter_it_inserted(spark):
+    text = job("\n  - source-table: shop.a\n    filter: n > 10\n", sink="kafka")
+    found = Batches(spark, text).messages(
+        ("shop.a", "-U", {"id": 1, "n": 20}),
+        ("shop.a", "+U", {"id": 1, "n": 5}),
+        ("shop.a", "-U", {"id": 2, "n": 5}),
+        ("shop.a", "+U", {"id": 2, "n": 20}),
+        ("shop.a", "-U", {"id": 3, "n": 20}),
+        ("shop.a", "+U", {"id": 3, "n": 21}),
+        ("shop.a", "-D", {"id": 4, "n": 1}),
+    )
+    assert [(value["op"], key["id"]) for _, key, value in found] == [("d", 1), ("c", 2), ("u", 3)]
+
+
+def test_a_soft_delete_is_a_row_that_tells_it(spark):
+    text = job(
+        r"""
+  - source-table: shop.a
+    projection: \*, __data_event_type__ AS op
+    converter-after-transform: SOFT_DELETE
+"""
+    )
+    found = Batches(spark, text).messages(("shop.a", "+I", {"id": 1}), ("shop.a", "-D", {"id": 1}))
+    assert [value for _, _, value in found] == [{"id": 1, "op": "+I"}, {"id": 1, "op": "-D"}]
+
+
+def test_python_functions_can_be_called(spark):
+    text = job(
+        "\n  - source-table: shop.a\n    projection: id, twofold(id) AS n\n",
+        pipeline=f"""
+pipeline:
+  user-defined-function:
+    - name: twofold
+      classpath: {__name__}.double
+""",
+    )
+    (found,) = Batches(spark, text).messages(("shop.a", "+I", {"id": 21}))
+    assert found[2] == {"id": 21, "n": 42}
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (
+            "projection: id, amuont",
+            "line 21, column 21: projection: no column called 'amuont'\n"
+            "        projection: id, amuont\n                        ^^^^^^\n"
+            "Did you mean 'amount'?",
+        ),
+        (
+            "filter: amount >> 3 >",
+            "line 21, column 25: filter: '>' does not fit here\n        filter: amount >> 3 >\n"
+            "                            ^",
+        ),
+        (
+            "filter: amuont > 3",
+            "line 21, column 13: filter: no column called 'amuont'\n        filter: amuont > 3\n"
+            "                ^^^^^^\nDid you mean 'amount'?",
+        ),
+        (
+            "projection: id, UPPER(id",
+            "line 21, column 26: projection: '(' is never closed\n"
+            "        projection: id, UPPER(id\n                             ^\nClose it with ')'.",
+        ),
+        (
+            "projection: id, id",
+            "line 21, column 17: projection: column 'id' is given twice\n"
+            "        projection: id, id\n                    ^^^^^^\nName one of them with AS.",
+        ),
+        (
+            "primary-keys: idd",
+            "line 21, column 19: primary-keys: no column called 'idd'\n"
+            "        primary-keys: idd\n                      ^^^\nDid you mean 'id'?",
+        ),
+    ],
+)
+def test_a_rule_that_does_not_fit_a_declared_table_is_told_before_anything_starts(
+    spark, rule, told
+):
+    text = job(f"\n  - source-table: shop.orders\n    {rule}\n", tables=ORDERS)
+    with pytest.raises(SqlError) as caught:
+        Batches(spark, text)
+    assert str(caught.value).startswith(f"job.yaml, {told}")
+
+
+def test_a_value_that_does_not_fit_its_column_is_told_with_its_table(spark):
+    text = job("\n  - source-table: shop.orders\n    filter: id > 0\n", tables=ORDERS)
+    with pytest.raises(Exception, match="table shop.orders, column amount: much is not DECIMAL"):
+        Batches(spark, text).messages(("shop.orders", "+I", {"id": 1, "amount": "much"}))
