@@ -8,8 +8,8 @@ from functools import lru_cache
 import pyarrow as pa
 
 from .changelog_metadata import Place
-from .changelog_read import Envelope, Keep
 from .changelog_shapes import Edits, Images
+from .changelog_typed import Envelope, Keep
 from .unreadable import Unreadable
 
 _NAMES = pa.list_(pa.field("element", pa.string()))

@@ -151,7 +151,7 @@ class Metadata:
         return column
 
     def _typed(
-        self, wanted: _Wanted, finish: Callable[[list[Any]], Finished], position: int
+        self, wanted: _Wanted, finish: Callable[[Sequence[Any]], Finished], position: int
     ) -> Callable[[Sequence[Any], Sequence[Any]], Finished]:
         get = attrgetter(_attribute(wanted.place.path[0]))
         nested = len(wanted.place.path) > 1

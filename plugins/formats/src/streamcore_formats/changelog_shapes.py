@@ -24,17 +24,17 @@ class Emitted(NamedTuple):
     """Records of changed rows, the kind of each, and the message it came from."""
 
     records: list[Any]
-    kinds: bytearray
-    origin: array[int]
+    kinds: pa.Int8Array
+    origin: pa.Int32Array
 
-    def arrays(self) -> tuple[pa.Int32Array, pa.Int8Array]:
-        """The origin and the kinds in Arrow, without a copy."""
-        count = len(self.records)
-        origin, kinds = pa.py_buffer(self.origin), pa.py_buffer(self.kinds)
-        return (
-            pa.Array.from_buffers(pa.int32(), count, [None, origin]),
-            pa.Array.from_buffers(pa.int8(), count, [None, kinds]),
-        )
+
+def _emitted(records: list[Any], kinds: bytes | bytearray, origin: array[int]) -> Emitted:
+    count = len(records)
+    return Emitted(
+        records,
+        pa.Array.from_buffers(pa.int8(), count, [None, pa.py_buffer(kinds)]),
+        pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(origin)]),
+    )
 
 
 class Shape(Protocol):
@@ -67,29 +67,26 @@ class Images:
 
     def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
         inserts, update, delete = self._inserts, self._update, self._delete
-        records, kinds, origin = emitted = Emitted([], bytearray(), array("i"))
+        records: list[Any] = []
+        kinds, origin = bytearray(), array("i")
         for index, envelope in enumerate(envelopes):
-            operation = envelope.op
-            if operation in inserts:
-                if (after := envelope.after) is not None:
-                    records.append(after)
-                    kinds.append(INSERT)
-                    origin.append(index)
-                    continue
-            elif (before := envelope.before) is not None:
-                if operation == update and (after := envelope.after) is not None:
-                    records += (before, after)
-                    kinds += _UPDATE
-                    origin.append(index)
-                    origin.append(index)
-                    continue
-                if operation == delete:
-                    records.append(before)
-                    kinds.append(DELETE)
-                    origin.append(index)
-                    continue
-            doubtful.add(index)
-        return emitted
+            operation, before, after = envelope.op, envelope.before, envelope.after
+            if operation in inserts and after is not None:
+                records.append(after)
+                kinds.append(INSERT)
+                origin.append(index)
+            elif operation == update and before is not None and after is not None:
+                records += (before, after)
+                kinds += _UPDATE
+                origin.append(index)
+                origin.append(index)
+            elif operation == delete and before is not None:
+                records.append(before)
+                kinds.append(DELETE)
+                origin.append(index)
+            else:
+                doubtful.add(index)
+        return _emitted(records, kinds, origin)
 
     def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
         operation = tree.get(self._operation)
@@ -129,7 +126,8 @@ class Edits:
         return [("data", "data", data | None), ("old", "old", old | None), told]
 
     def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
-        records, kinds, origin = emitted = Emitted([], bytearray(), array("i"))
+        records: list[Any] = []
+        kinds, origin = bytearray(), array("i")
         plain = {self._insert: INSERT, self._delete: DELETE}
         for index, envelope in enumerate(envelopes):
             change, data = envelope.type, envelope.data
@@ -153,7 +151,7 @@ class Edits:
                 origin.extend([index] * (2 * len(rows)))
             elif change not in self._skip:
                 doubtful.add(index)
-        return emitted
+        return _emitted(records, kinds, origin)
 
     def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
         change = tree.get("type")

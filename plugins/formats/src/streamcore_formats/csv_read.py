@@ -54,28 +54,32 @@ class _LineReader:
         self._nothing = doubt_everything(wanted)
         self._grammar = _line_grammar(plugin)
         marks = [mark.encode() for mark in (plugin.quote, plugin.escape_character) if mark]
-        self._special = [b"\r", _BOM, *marks]
+        self._special = [b"\r", *marks]
 
     def __call__(self, messages: Messages) -> Columns:
+        if self._is_plain_text(messages):
+            split = self._by_arrow(messages) or self._by_python(messages)
+            if split is not None:
+                return self._finished(*split, range(len(messages)), len(messages))
         kept, lines = self._well_formed(messages)
-        if not lines:
-            return self._nothing(messages)
-        split = self._by_arrow(lines) if len(lines) >= _MANY else self._by_python(lines)
+        split = (self._by_arrow(lines) or self._by_python(lines)) if lines else None
         if split is None:
             return self._nothing(messages)
-        columns, ragged = split
-        if ragged:
-            kept = [index for place, index in enumerate(kept) if place not in ragged]
-        return self._finished(columns, kept, len(messages))
+        return self._finished(*split, kept, len(messages))
 
     # --- which messages are lines ---------------------------------------------------------
 
+    def _is_plain_text(self, messages: Messages) -> bool:
+        """Whether there is nothing to understand but delimiters."""
+        if self._plugin.allow_comments or self._plugin.trim_spaces or not all(messages):
+            return False
+        whole = b"\n".join(messages)  # type: ignore[arg-type]
+        if any(mark in whole for mark in self._special):
+            return False
+        return _BOM[:1] not in whole or _BOM not in whole
+
     def _well_formed(self, messages: Messages) -> tuple[Sequence[int], Sequence[bytes]]:
         """The messages that are one line of the plain grammar, and where they stand."""
-        if None not in messages and b"" not in messages:
-            whole = b"\n".join(messages)  # type: ignore[arg-type]
-            if whole.count(b"\n") == len(messages) - 1 and not self._is_special(whole):
-                return range(len(messages)), messages  # type: ignore[return-value]
         lines = pa.array([m if m and _is_text(m) else None for m in messages], pa.binary())
         fine = pc.match_substring_regex(lines, self._grammar)
         for start in (_BOM, *((b"#", b" ") if self._plugin.allow_comments else ())):
@@ -83,16 +87,12 @@ class _LineReader:
         kept = pc.indices_nonzero(fine).to_pylist()
         return kept, [messages[index] for index in kept]
 
-    def _is_special(self, whole: bytes) -> bool:
-        plugin = self._plugin
-        if plugin.allow_comments or plugin.trim_spaces or not _is_text(whole):
-            return True
-        return any(mark in whole for mark in self._special)
-
     # --- from lines to cells ----------------------------------------------------------------
     # A line makes one record at most, so as many records as lines means that each made its own.
 
-    def _by_arrow(self, lines: Sequence[bytes]) -> Split | None:
+    def _by_arrow(self, lines: Sequence[Any]) -> Split | None:
+        if len(lines) < _MANY:
+            return None
         ragged: set[int] = set()
 
         def skip(row: Any) -> str:
@@ -100,8 +100,20 @@ class _LineReader:
             return "skip"
 
         whole = b"\n".join(lines)
+        try:
+            table = self._table(whole, None)
+        except pa.ArrowInvalid:  # some lines have more or fewer cells, or are no UTF-8
+            if not _is_text(whole):  # which `skip` could not be shown
+                return None
+            table = self._table(whole, skip)
+        if table.num_rows + len(ragged) != len(lines):
+            return None
+        columns = [column.combine_chunks() for column in table.columns]
+        return columns[: len(self._places)], ragged
+
+    def _table(self, whole: bytes, skip: Callable[[Any], str] | None) -> pa.Table:
         wanted = [str(place) for place in self._places or [0]]
-        table = arrow_csv.read_csv(
+        return arrow_csv.read_csv(
             pa.py_buffer(whole),
             read_options=arrow_csv.ReadOptions(
                 use_threads=False,
@@ -115,20 +127,18 @@ class _LineReader:
                 invalid_row_handler=skip,
             ),
             convert_options=arrow_csv.ConvertOptions(
-                check_utf8=False,
                 include_columns=wanted,
                 column_types=dict.fromkeys(wanted, pa.string()),
                 null_values=[],
             ),
         )
-        if table.num_rows + len(ragged) != len(lines):
-            return None
-        columns = [column.combine_chunks() for column in table.columns]
-        return columns[: len(self._places)], ragged
 
-    def _by_python(self, lines: Sequence[bytes]) -> Split | None:
+    def _by_python(self, lines: Sequence[Any]) -> Split | None:
         plugin, delimiter = self._plugin, self._plugin.delimiter
-        whole = b"\n".join(lines).decode()
+        try:
+            whole = b"\n".join(lines).decode()
+        except UnicodeDecodeError:
+            return None
         rows: list[list[str]]
         if plugin.quote is None or plugin.quote not in whole:
             rows = [line.split(delimiter) for line in whole.split("\n")]
@@ -148,7 +158,11 @@ class _LineReader:
 
     # --- from cells to columns --------------------------------------------------------------
 
-    def _finished(self, columns: Sequence[Cells], kept: Sequence[int], count: int) -> Columns:
+    def _finished(
+        self, columns: Sequence[Cells], ragged: set[int], kept: Sequence[int], count: int
+    ) -> Columns:
+        if ragged:
+            kept = [index for place, index in enumerate(kept) if place not in ragged]
         bad: set[int] = set()
         arrays = []
         for column, finish in zip(columns, self._finishers, strict=True):
@@ -194,7 +208,7 @@ def _line_grammar(plugin: Csv) -> str:
 
 def _finisher(field: pa.Field, plugin: Csv) -> Callable[[Cells], Finished]:
     at_once = texts.column_of(field.type)
-    few = texts.short_column_of(field.type, at_once)
+    few = texts.short_column_of(field.type)
     one = cell_reader(field, plugin)
     forgiving = plugin.ignore_parse_errors and field.nullable
     literals = [] if plugin.null_literal is None else [plugin.null_literal]

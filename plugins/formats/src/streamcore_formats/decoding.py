@@ -155,7 +155,10 @@ def wanted_fields(schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.F
 
 def chunks(messages: Messages) -> Iterator[tuple[int, Messages]]:
     """Cut a batch where the cost of a call is spread, and the working set stays in the cache."""
-    size = sum(map(len, filter(None, messages)))
+    try:
+        size = sum(map(len, messages))  # type: ignore[arg-type]
+    except TypeError:  # there is a None among them
+        size = sum(map(len, filter(None, messages)))
     average = size // max(len(messages), 1) + 1
     step = max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // average))
     if len(messages) <= step + step // 2:

@@ -69,11 +69,10 @@ class LayoutReader:
         self._pause = 0
 
     def __call__(self, messages: Messages) -> Columns:
-        if len(messages) < _MANY or self._pause or None in messages:
-            self._pause = max(0, self._pause - 1)
+        if not self.is_due(len(messages)):
             return self._typed(messages)
         try:
-            arrays, sure = self._by_template(messages)  # type: ignore[arg-type]
+            arrays, sure = self._by_template(messages)
         except Doubt:
             self._pause, self._pieces = _PAUSE, None
             return self._typed(messages)
@@ -82,6 +81,13 @@ class LayoutReader:
         if 2 * len(sure) < len(messages):
             self._pause, self._pieces = _PAUSE, None
         return self._completed(messages, arrays, sure)
+
+    def is_due(self, count: int) -> bool:
+        """Whether to try a template on so many messages; asking shortens a pause."""
+        if count < _MANY or not self._pause:
+            return count >= _MANY
+        self._pause -= 1
+        return False
 
     def _completed(
         self, messages: Messages, arrays: Sequence[pa.Array], sure: Sequence[int]
@@ -96,7 +102,7 @@ class LayoutReader:
         ]
         return Columns(both, [rest[index] for index in others.doubtful])
 
-    def _by_template(self, messages: Sequence[bytes]) -> tuple[list[pa.Array], Sequence[int]]:
+    def _by_template(self, messages: Messages) -> tuple[list[pa.Array], Sequence[int]]:
         pieces = self._pieces or self._learned(messages)
         table, ragged = _split(messages, len(pieces))
         count = table.num_rows
@@ -119,9 +125,9 @@ class LayoutReader:
             kept = [kept[place] for place in places.to_pylist()]
         return arrays, kept
 
-    def _learned(self, messages: Sequence[bytes]) -> list[Piece]:
-        for message in messages[:3]:
-            pieces = template(message)
+    def _learned(self, messages: Messages) -> list[Piece]:
+        for message in filter(None, messages[:3]):
+            pieces = template(bytes(message))
             if pieces is not None and self._suits(pieces):
                 self._pieces = pieces
                 return pieces
@@ -141,13 +147,16 @@ def layout_reader(fields: Sequence[pa.Field], rules: Rules, typed: Fast) -> Fast
     return LayoutReader(fields, rules, typed) if plain and not rules.fail_on_missing else typed
 
 
-def _split(messages: Sequence[bytes], count: int) -> tuple[pa.Table, set[int]]:
+def _split(messages: Messages, count: int) -> tuple[pa.Table, set[int]]:
     """The messages cut at their commas, and the places of those with more or fewer pieces.
 
     Lines are as many as messages and line feeds in messages together; so as many as messages
     means that every message is a line.
     """
-    whole = b"\n".join(messages)
+    try:
+        whole = b"\n".join(messages)  # type: ignore[arg-type]
+    except TypeError:  # there is a None among them, which makes an odd line
+        whole = b"\n".join(message or b"" for message in messages)
     ragged: set[int] = set()
 
     def skip(row: Any) -> str:

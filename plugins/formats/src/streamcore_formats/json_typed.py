@@ -7,13 +7,12 @@ what it refuses is left in doubt.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Annotated, Any, NamedTuple, NotRequired, Required, TypedDict
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from . import texts
 from .decoding import Columns, Fast, Messages, doubt_everything
@@ -21,6 +20,8 @@ from .json_exact import Rules, value_reader
 from .json_tree import DEEPEST, is_deep, parse
 from .numbers import FLOAT_LIMIT
 from .texts import Finished, each_value
+
+Values = Sequence[Any]
 
 
 class TypedField(NamedTuple):
@@ -30,7 +31,7 @@ class TypedField(NamedTuple):
     """
 
     annotation: Any
-    finish: Callable[[list[Any]], Finished]
+    finish: Callable[[Values], Finished]
 
 
 class TypedRows:
@@ -56,15 +57,17 @@ class TypedRows:
         self.changes = msgspec.defstruct("Changes", some, rename=rename, gc=False)
         self.blank = self.type(**dict.fromkeys(names))
         self._finishers = [
-            (attrgetter(name), each.finish, field.nullable)
-            for name, each, field in zip(names, typed, fields, strict=True)
+            (each.finish, field.nullable) for each, field in zip(typed, fields, strict=True)
         ]
 
     def columns(self, records: list[Any], doubtful: set[int]) -> list[pa.Array]:
         """One array per column; positions that cannot be read are added to `doubtful`."""
         arrays = []
-        for getter, finish, nullable in self._finishers:
-            array, bad = finish(list(map(getter, records)))
+        columns: Any = zip(*map(structs.astuple, records), strict=True)
+        if not records:
+            columns = [()] * len(self._finishers)
+        for values, (finish, nullable) in zip(columns, self._finishers, strict=True):
+            array, bad = finish(values)
             arrays.append(array)
             doubtful.update(bad)
             if array.null_count and not nullable:
@@ -105,7 +108,7 @@ def decoded(
     if not doubtful and max(map(len, messages), default=0) <= 2 * DEEPEST:  # type: ignore[arg-type]
         return records, doubtful
     for index, message in enumerate(messages):
-        if message is not None and len(message) > 2 * DEEPEST and is_deep(message):
+        if message is not None and len(message) > 2 * DEEPEST and is_deep(bytes(message)):
             doubtful.add(index)
             records[index] = blank
     return records, doubtful
@@ -182,35 +185,38 @@ def _whole(least: int, most: int) -> Any:
 # --- from values to Arrow -----------------------------------------------------------------------
 
 
-def _floats(values: list[Any]) -> Finished:
+def _floats(values: Values) -> Finished:
     array = pa.array(values, pa.float64()).cast(pa.float32())
     if not pc.any(pc.is_inf(array)).as_py():
         return array, ()
     return array, [i for i, v in enumerate(values) if v is not None and abs(v) >= FLOAT_LIMIT]
 
 
-def _durations(values: list[Any]) -> Finished:
+def _durations(values: Values) -> Finished:
     milliseconds = pa.array(values, pa.int64())
     return pc.multiply(milliseconds, 1000).view(pa.duration("us")), ()
 
 
-def from_texts(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
+def from_texts(field: pa.Field, rules: Rules) -> Callable[[Values], Finished]:
     """The way from JSON strings to a column of any scalar type."""
     at_once = texts.column_of(field.type, iso=rules.iso)
+    few = texts.short_column_of(field.type, iso=rules.iso)
     one = texts.value_of(field, iso=rules.iso)
     forgiving = rules.ignoring and field.nullable
 
-    def finish(values: list[Any]) -> Finished:
-        array = at_once(pa.array(values, pa.string()))
+    def finish(values: Values) -> Finished:
+        array = few(values) if len(values) < texts.FEW and None not in values else None
+        if array is None:
+            array = at_once(pa.array(values, pa.string()))
         return (array, ()) if array is not None else each_value(values, one, field, forgiving)
 
     return finish
 
 
-def _decimals(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
+def _decimals(field: pa.Field, rules: Rules) -> Callable[[Values], Finished]:
     by_value = _by_value(field, rules)
 
-    def finish(values: list[Any]) -> Finished:
+    def finish(values: Values) -> Finished:
         texts = pa.array([None if v is None else bytes(v) for v in values], pa.binary())
         texts = texts.view(pa.string())
         if field.nullable:
@@ -223,13 +229,13 @@ def _decimals(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
     return finish
 
 
-def _by_value(field: pa.Field, rules: Rules) -> Callable[[list[Any]], Finished]:
+def _by_value(field: pa.Field, rules: Rules) -> Callable[[Values], Finished]:
     read = value_reader(field, rules)
 
     def one(raw: Any) -> Any:
         return read(parse(bytes(raw)))
 
-    def finish(values: list[Any]) -> Finished:
+    def finish(values: Values) -> Finished:
         return each_value(values, one, field, forgiving=False)
 
     return finish

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 
 import pyarrow as pa
@@ -127,6 +127,16 @@ def timestamps(texts: pa.StringArray, kind: pa.DataType, iso: bool) -> pa.Array 
         return None
     ticks = cast(texts, pa.timestamp(kind.unit))
     return ticks if ticks is None or kind.tz is None else ticks.cast(pa.int64()).view(kind)
+
+
+def few_timestamps(values: Sequence[str], kind: pa.DataType, iso: bool) -> pa.Array | None:
+    """The same for a few texts without a zone, checked before they become a column."""
+    lengths = set(map(len, values))
+    if not values or min(lengths) < 19 or max(lengths) > 20 + DIGITS[kind.unit]:
+        return None
+    if (" " if iso else "T") in "".join(values):
+        return None
+    return cast(pa.array(values, pa.string()), kind)
 
 
 def _between(texts: pa.StringArray, least: int, most: int) -> bool:

@@ -148,15 +148,22 @@ def _floats(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
 # --- a short column -----------------------------------------------------------------------
 
 
-def short_column_of(kind: pa.DataType, at_once: Column) -> Callable[[Sequence[str]], Any]:
-    """The same as `column_of` where the fixed cost of Arrow's kernels would count more."""
+FEW = 512
+"""Values below which the fixed cost of Arrow's kernels counts more than their speed."""
+
+
+def short_column_of(kind: pa.DataType, *, iso: bool = False) -> Callable[[Sequence[str]], Any]:
+    """The same as `column_of` for few values, none of them NULL."""
     types = pa.types
     if types.is_boolean(kind):
-        return lambda values: _few_booleans(values)
+        return _few_booleans
     if types.is_integer(kind):
         return lambda values: _few_numbers(values, int, kind)
     if kind == pa.float64():
         return lambda values: _few_numbers(values, float, kind)
+    if types.is_timestamp(kind) and kind.tz is None:
+        return lambda values: temporal.few_timestamps(values, kind, iso)
+    at_once = column_of(kind, iso=iso)
     return lambda values: at_once(pa.array(values, pa.string()))
 
 
