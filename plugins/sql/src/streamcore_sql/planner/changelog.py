@@ -17,6 +17,7 @@ from ..errors import SqlError
 from ..rewrite import Rewritten
 from .retraction import aggregate_by_sign
 from .sources import Scan
+from .temporal import versioned_views
 
 
 def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Rewritten:
@@ -24,7 +25,7 @@ def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Re
     kinds = {
         ref.view: read
         for ref, read in zip(rewritten.tables, scans, strict=True)
-        if read.changelog and not ref.lookup
+        if read.changelog and not ref.lookup and ref.view not in versioned_views(rewritten)
     }
     if not kinds:
         return rewritten

@@ -19,6 +19,7 @@ from .changelog import carried
 from .modes import BATCH, UPDATE, check_mode
 from .sources import Scan, frame, scan
 from .stages import apply
+from .temporal import versioned_views
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,12 +74,14 @@ class QueryPlanner:
         if streaming:
             self._check_runtime(bounds, query)
             rewritten = self._rewrite(query, prefix, streaming=True)
+        versioned = versioned_views(rewritten)
         scans = tuple(
             scan(
                 bound,
                 ref.columns,
                 streaming=streaming and not ref.lookup and not bound.connector.bounded(),
                 place=ref.place,
+                timed=ref.view in versioned,
             )
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
@@ -133,8 +136,9 @@ class QueryPlanner:
         with self._dropped(made), spark_errors(query, columns):
             for ref, read in zip(rewritten.tables, scans, strict=True):
                 self._register(ref.view, frame(self._spark, read), made)
+            views = {ref.view: read for ref, read in zip(rewritten.tables, scans, strict=True)}
             for stage in rewritten.stages:
-                self._register(stage.view, apply(stage, self._spark), made)
+                self._register(stage.view, apply(stage, self._spark, views), made)
             return self._spark.sql(rewritten.sql)
 
     def _register(self, view: str, result: DataFrame, made: list[str]) -> None:

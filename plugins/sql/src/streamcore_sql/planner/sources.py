@@ -61,9 +61,22 @@ class Scan:
         return replace(table, columns=(*table.columns, KIND)) if self.changelog else table
 
 
-def scan(bound: Bound, used: tuple[str, ...] | None, *, streaming: bool, place: Place) -> Scan:
-    """Decide what to read; `used` are the columns the query names, None for all."""
+def scan(
+    bound: Bound,
+    used: tuple[str, ...] | None,
+    *,
+    streaming: bool,
+    place: Place,
+    timed: bool = False,
+) -> Scan:
+    """Decide what to read; `used` are the columns the query names, None for all.
+
+    `timed` reads the column of the watermark even if the query does not name it.
+    """
     bound.check(writing=False, place=place)
+    watermark = bound.statement.watermark
+    if timed and used is not None and watermark is not None:
+        used = (*used, watermark.column.parts[0])
     columns = columns_read(bound.statement, used)
     return Scan(bound, streaming, columns, _delay(bound.statement, columns))
 

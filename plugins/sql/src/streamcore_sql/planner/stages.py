@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..errors import SqlError
-from ..rewrite import DropDuplicates, Stage, TemporalJoin
+from ..rewrite import DropDuplicates, Stage
+from .sources import Scan
+from .temporal import temporal_join
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def apply(stage: Stage, spark: SparkSession) -> DataFrame:
-    """Run the stage's SQL and its operation on the result."""
+def apply(stage: Stage, spark: SparkSession, scans: Mapping[str, Scan]) -> DataFrame:
+    """Run the stage's SQL and its operation on the result; `scans` are known by their views."""
     rows = spark.sql(stage.sql)
-    if isinstance(stage.operation, DropDuplicates):
-        return rows.dropDuplicates(list(stage.operation.keys) if stage.operation.keys else None)
-    return _temporal_join(rows, stage.operation)
-
-
-def _temporal_join(rows: DataFrame, join: TemporalJoin) -> DataFrame:
-    raise SqlError("an event-time temporal join cannot be run yet", join.place)
+    operation = stage.operation
+    if isinstance(operation, DropDuplicates):
+        return rows.dropDuplicates(list(operation.keys) if operation.keys else None)
+    view = operation.right.view
+    return temporal_join(rows, spark.table(view), operation, scans[view])
