@@ -136,7 +136,7 @@ def _sources(registry: Registry) -> list[str]:
 def _end(registry: Registry, types: Sequence[str], own: Schema) -> Schema:
     """The source or the sink: which keys there are depends on `type`."""
     formats = "|".join(map(re.escape, registry.names("format")))
-    known = {
+    known: Schema = {
         "type": "object",
         "required": ["type"],
         "properties": {"type": {"enum": [*types], "description": "The connector."}},
