@@ -31,10 +31,11 @@ TRUNCATED_AFTER = 5.0
 
 
 class Fetcher:
-    """Reads the ranges of one task, at most one per partition."""
+    """Reads the ranges of one task; of a partition with several, one after the other."""
 
     def __init__(self, kafka: Kafka, ranges: Sequence[Range]) -> None:
         self._kafka = kafka
+        ranges, self._later = _one_each(ranges)
         self._ends = {each.partition: each.end for each in ranges}
         self._positions = {each.partition: each.start for each in ranges}
         self._open = {each.partition for each in ranges if each.size > 0}
@@ -47,6 +48,13 @@ class Fetcher:
 
     def chunks(self) -> Iterator[list[Any]]:
         """Yield messages in chunks of bounded size, each partition in its order."""
+        yield from self._first_ranges()
+        if self._later:
+            rest = Fetcher(self._kafka, self._later)
+            yield from rest.chunks()
+            self.lost, self.bytes = self.lost + rest.lost, self.bytes + rest.bytes
+
+    def _first_ranges(self) -> Iterator[list[Any]]:
         if not self._open:
             return
         with consumers.borrowed(self._kafka.properties) as consumer:
@@ -224,6 +232,18 @@ class Fetcher:
         waited = codes(codes._TIMED_OUT, f"nothing came for {self._patience:g} s")
         reason = client.explain(self._trouble or waited, self._kafka.properties)
         return ConnectionFailed(f"{partition} offset {self._positions[partition]}: {reason}")
+
+
+def _one_each(ranges: Sequence[Range]) -> tuple[list[Range], list[Range]]:
+    """The first range of each partition, and all others."""
+    first: dict[Partition, Range] = {}
+    later = []
+    for each in sorted(ranges):
+        if each.partition in first:
+            later.append(each)
+        else:
+            first[each.partition] = each
+    return list(first.values()), later
 
 
 _partition: Callable[[Any], Partition] = lambda m: Partition(m.topic(), m.partition())  # noqa: E731

@@ -48,7 +48,17 @@ def plan(ranges: Sequence[Range], tasks: int, split: bool) -> list[tuple[Range, 
         load, at = heapq.heappop(loads)
         shares[at].append(piece)
         heapq.heappush(loads, (load + piece.size, at))
-    return [tuple(sorted(share)) for share in shares]
+    return [_joined(share) for share in shares]
+
+
+def _joined(share: Sequence[Range]) -> tuple[Range, ...]:
+    """Put pieces together again that met in one task."""
+    joined: list[Range] = []
+    for piece in sorted(share):
+        if joined and joined[-1].partition == piece.partition and joined[-1].end == piece.start:
+            piece = joined.pop()._replace(end=piece.end)
+        joined.append(piece)
+    return tuple(joined)
 
 
 def _pieces(ranges: Sequence[Range], tasks: int) -> list[Range]:

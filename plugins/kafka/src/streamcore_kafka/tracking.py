@@ -136,7 +136,7 @@ class Tracker:
     def _new(self, start: Progress, known: Mapping[Partition, int]) -> Positions:
         """Partitions that came up later: read from their first record, whatever the start mode."""
         found = [each for each in _every_partition(self._topics) if each not in known]
-        if not found or start.until:
+        if not found or start.until or self._kafka.bounded():
             return {}
         return self._cluster.earliest(found)
 

@@ -210,6 +210,18 @@ def test_tasks_read_their_ranges_exactly_and_in_order_however_consumers_are_reus
         assert found == {(r.topic, r.number): list(range(r.start, r.end)) for r in ranges}
 
 
+def test_a_task_may_have_several_ranges_of_one_partition(table, produce, kafka_topic, people):
+    topic = kafka_topic(partitions=2)
+    produce(topic, people(50), 0)
+    produce(topic, people(50), 1)
+    ranges = [Range(topic, 0, 30, 35), Range(topic, 1, 1, 3), Range(topic, 0, 2, 5)]
+    fetcher = Fetcher(table(topic), ranges)
+    found = [(m.partition(), m.offset()) for chunk in fetcher.chunks() for m in chunk]
+    assert [offset for number, offset in found if number == 0] == [2, 3, 4, 30, 31, 32, 33, 34]
+    assert [offset for number, offset in found if number == 1] == [1, 2]
+    assert fetcher.bytes > 0
+
+
 def test_a_reader_that_stops_early_leaves_its_consumer_usable(table, produce, kafka_topic, people):
     topic = kafka_topic()
     produce(topic, people(30_000))

@@ -66,6 +66,11 @@ def test_a_long_range_is_cut_only_where_order_may_be_given_up():
     assert sorted(sum(r.size for r in share) for share in cut) == [225, 225, 225, 325]
 
 
+def test_pieces_that_meet_in_one_task_are_one_range_again():
+    shares = plan([Range("t", 0, 0, 260), Range("t", 1, 0, 740)], 4, split=True)
+    assert (Range("t", 0, 0, 260),) in shares
+
+
 def test_tasks_are_as_many_as_pay_off():
     assert task_count(rows=40, partitions=4, cores=8, parallelism=None) == 1
     assert task_count(rows=0, partitions=0, cores=8, parallelism=None) == 1
