@@ -198,6 +198,9 @@ NUMBERS = [
     "0.30000000000000004",
     "100000000000000000000000000000000000000.5",
     "1" + "0" * 400,
+    "9" * 39,
+    "9" * 77,
+    "9" * 5000,
 ]
 BROKEN = [
     "NaN",
@@ -454,6 +457,20 @@ def test_csv(schema, data, options):
 )
 def test_raw(sql_type, may_be_null, messages, options):
     assert_same("raw", pa.schema([arrow_field("c0", sql_type, may_be_null)]), messages, options)
+
+
+@COMMON
+@given(
+    st.integers(1, 38).flatmap(lambda p: st.tuples(st.just(p), st.integers(0, p))),
+    st.lists(
+        st.from_regex(r"\A[+-]?[0-9]{0,45}(\.[0-9]{0,45})?([eE][+-]?[0-9]{1,3})?\Z"), max_size=4
+    ),
+)
+def test_decimals_of_any_length(size, written):
+    schema = pa.schema([arrow_field("c0", f"DECIMAL({size[0]}, {size[1]})")])
+    assert_same("csv", schema, [text.encode() for text in written])
+    assert_same("json", schema, [f'{{"c0":{text}}}'.encode() for text in written])
+    assert_same("json", schema, [f'{{"c0":"{text}"}}'.encode() for text in written])
 
 
 @pytest.mark.parametrize("depth", [400, 499, 500, 501, 600, 900, 1100, 20_000])

@@ -214,17 +214,18 @@ def from_texts(field: pa.Field, rules: Rules) -> Callable[[Values], Finished]:
 
 
 def _decimals(field: pa.Field, rules: Rules) -> Callable[[Values], Finished]:
+    at_once = texts.column_of(field.type)
     by_value = _by_value(field, rules)
 
     def finish(values: Values) -> Finished:
-        texts = pa.array([None if v is None else bytes(v) for v in values], pa.binary())
-        texts = texts.view(pa.string())
+        raw = pa.array([None if v is None else bytes(v) for v in values], pa.binary())
+        written = raw.view(pa.string())
         if field.nullable:
-            texts = pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts)
-        try:
-            return texts.cast(field.type), ()
-        except pa.ArrowInvalid:  # a text in quotes, too many digits, or no number at all
-            return by_value(values)
+            null = pc.equal(written, "null")
+            written = pc.if_else(null, pa.scalar(None, pa.string()), written)
+        array = at_once(written)
+        # None for a text in quotes, too many digits, or no number at all
+        return by_value(values) if array is None else (array, ())
 
     return finish
 

@@ -107,10 +107,16 @@ def column_of(kind: pa.DataType, *, iso: bool = False) -> Column:
     if types.is_floating(kind):
         return lambda texts: _floats(texts, kind)
     if types.is_decimal(kind):
-        return lambda texts: cast(texts, kind)
+        return lambda texts: _decimals(texts, kind)
     if types.is_temporal(kind):
         return temporal.column_of(kind, iso)
     return lambda texts: None
+
+
+def _decimals(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
+    # Arrow's parser wraps around silently beyond 38 digits
+    longest = pc.max(pc.binary_length(texts)).as_py() or 0
+    return None if longest > 38 or has_bytes(texts, b"eE") else cast(texts, kind)
 
 
 def _booleans(texts: pa.StringArray) -> pa.Array | None:
