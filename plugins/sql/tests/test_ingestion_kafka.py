@@ -1,12 +1,18 @@
 """YAML jobs on a real broker: what is written, read back with another client."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 import uuid
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from streamcore_sql import Session
 from streamcore_sql.ingestion.planning import prepare_job
+from streamcore_sql.jobs import JobFailed
 
 TABLES = {
     "orders": {"id": 1, "amount": 12.5, "status": "new"},
@@ -143,3 +149,167 @@ def test_five_tables_of_one_topic_go_to_five_topics_and_a_restart_goes_on(run, k
     assert sorted(values, key=str) == sorted(
         [order, paid, {"id": 2, "amount": 1, "new_column": "x"}], key=str
     )
+
+
+def test_a_job_that_is_killed_goes_on_and_writes_every_change_once(
+    run, kafka, kafka_topic, tmp_path
+):
+    source, prefix = kafka_topic(partitions=2), f"eo-{uuid.uuid4().hex[:8]}"
+    for table in TABLES:
+        kafka.create_topic(f"{prefix}.{table}", 2, {})
+    changes = [
+        change(table, "c", None, {"id": number, "text": f"{table} {number}"})
+        for number in range(400)
+        for table in TABLES
+    ]
+    send(kafka, source, changes)
+    file = tmp_path / "job.yaml"
+    file.write_text(
+        JOB.replace("scan.startup", "scan.max-rows-per-batch: 250\n  scan.startup")
+        + "pipeline:\n  name: job\n"
+    )
+    given = {
+        "brokers": kafka.bootstrap_servers,
+        "source": source,
+        "prefix": prefix,
+        "guarantee": "exactly-once",
+    }
+    folder = tmp_path / "checkpoint"
+    command = [
+        sys.executable,
+        "-m",
+        "streamcore.cli",
+        "run",
+        str(file),
+        "--checkpoint",
+        str(folder),
+    ]
+    for name, value in given.items():
+        command += ["--var", f"{name}={value}"]
+    commits = folder / "tables" / "commits"
+    log = (tmp_path / "log").open("w")
+    process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    try:
+        end = time.monotonic() + 200
+        while not (commits.is_dir() and any(commits.glob("[1-9]"))):
+            assert process.poll() is None, (tmp_path / "log").read_text()
+            assert time.monotonic() < end, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    done = len(list(commits.glob("[0-9]*")))
+    assert done * 250 < len(changes), "it was over before it was killed"
+
+    run(file.read_text(), **{key: given[key] for key in ("source", "prefix", "guarantee")})
+
+    for table in TABLES:
+        found = [value for _, value, _ in received(kafka, f"{prefix}.{table}")]
+        assert len(found) == 400
+        assert {value["id"] for value in found} == set(range(400))
+
+
+def test_changes_become_debezium_messages_with_rules_applied(run, kafka, kafka_topic):
+    source, target = kafka_topic(), kafka_topic(partitions=3)
+    orders = [{"id": n, "amount": n * 10, "region": "eu" if n % 2 else "us"} for n in range(6)]
+    send(kafka, source, [change("orders", "c", None, order) for order in orders])
+    send(kafka, source, [change("items", "c", None, {"id": 1, "sku": "x"})])
+    send(kafka, source, [change("orders", "u", orders[5], {**orders[5], "amount": 1})])
+    job = r"""
+source:
+  type: kafka
+  topic: ${source}
+  properties.bootstrap.servers: ${brokers}
+  scan.startup.mode: earliest-offset
+  value.format: debezium-json
+sink:
+  type: kafka
+  properties.bootstrap.servers: ${brokers}
+  topic: ${target}
+  partition.strategy: hash-by-key
+route:
+  - source-table: shop.\.*
+    sink-table: lake.<>
+    replace-symbol: <>
+transform:
+  - source-table: shop.orders
+    projection: id, amount, region, amount * 2 AS twice
+    filter: amount >= 30
+    partition-keys: region
+"""
+    run(job, source=source, target=target)
+    found = received(kafka, target)
+    values = [value for _, value, _ in found]
+    assert sorted(
+        (v["op"], v["source"]["table"], (v["after"] or v["before"])["id"]) for v in values
+    ) == [
+        ("c", "items", 1),
+        ("c", "orders", 3),
+        ("c", "orders", 4),
+        ("c", "orders", 5),
+        ("d", "orders", 5),
+    ]
+    assert {v["after"]["twice"] for v in values if v["op"] == "c" and "twice" in v["after"]} == {
+        60,
+        80,
+        100,
+    }
+    assert ({"TableId": "lake.items", "id": 1}) in [key for key, _, _ in found]
+    of_eu = [v["op"] for v in values if (v["after"] or v["before"]).get("region") == "eu"]
+    assert of_eu == ["c", "c", "d"], "rows of one region stay in order"
+
+
+def test_an_unwanted_column_stops_the_job_before_its_batch_is_written(run, kafka, kafka_topic):
+    source, target = kafka_topic(), kafka_topic()
+    job = JOB.replace("${prefix}.$1", "${prefix}") + (
+        "pipeline:\n  schema.change.behavior: exception\n"
+    )
+    given = {"source": source, "prefix": target, "guarantee": "at-least-once"}
+    send(kafka, source, [change("orders", "c", None, {"id": 1})])
+    run(job, **given)
+    send(kafka, source, [change("orders", "c", None, {"id": 2, "vip": True})])
+    with pytest.raises(JobFailed, match="table 'shop.orders' has a new column 'vip' BOOLEAN"):
+        run(job, **given)
+    assert [value for _, value, _ in received(kafka, target)] == [{"id": 1}]
+    run(job.replace("exception", "ignore"), **given)
+    assert [value for _, value, _ in received(kafka, target)] == [{"id": 1}, {"id": 2}]
+
+
+def test_a_source_whose_columns_are_declared_is_read_and_filtered_too(run, kafka, kafka_topic):
+    source, target = kafka_topic(), kafka_topic()
+    rows = [(1, {"id": 1, "n": 5}), (2, {"id": 2, "n": 50}), (2, {"id": 2, "n": 1}), (1, None)]
+    send(
+        kafka,
+        source,
+        [
+            (json.dumps({"id": key}).encode(), None if row is None else json.dumps(row).encode())
+            for key, row in rows
+        ],
+    )
+    job = r"""
+source:
+  type: upsert-kafka
+  topic: ${source}
+  properties.bootstrap.servers: ${brokers}
+  key.format: json
+  value.format: json
+  tables:
+    - name: shop.stock
+      columns: id BIGINT, n INT, PRIMARY KEY (id) NOT ENFORCED
+sink:
+  type: upsert-kafka
+  properties.bootstrap.servers: ${brokers}
+route:
+  - source-table: shop.stock
+    sink-table: ${target}
+transform:
+  - source-table: shop.stock
+    filter: n > 10
+"""
+    run(job, source=source, target=target)
+    assert [(key["id"], value) for key, value, _ in received(kafka, target)] == [
+        (1, None),
+        (2, {"id": 2, "n": 50}),
+        (2, None),
+        (1, None),
+    ]

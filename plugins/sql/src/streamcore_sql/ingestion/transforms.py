@@ -55,10 +55,12 @@ def transform(
     if rule.filter is not None:
         with told_at(rule.filter, "filter"), spark_errors(sql_text(rule.filter), rows.columns):
             wanted = F.expr(condition(rule.filter))
-            # A table of upserts tells no former row, so what stops fitting must be taken back.
-            kept = F.when(wanted, F.col(KIND)).when(F.col(KIND).isin("+U"), F.lit("-D"))
-            rows = rows.where(wanted) if has_before else rows.withColumn(KIND, kept)
-            rows = rows.where(F.col(KIND).isNotNull())
+            if has_before:
+                rows = rows.where(wanted)
+            else:  # no former row tells whether this one fitted before, so it is taken back
+                gone = F.when(F.col(KIND).isin("+U", "-D"), F.lit("-D"))
+                rows = rows.withColumn(KIND, F.when(wanted, F.col(KIND)).otherwise(gone))
+                rows = rows.where(F.col(KIND).isNotNull())
     if rule.soft_delete:
         rows = rows.withColumn(KIND, F.when(F.col(KIND) == "-D", "+I").otherwise(F.col(KIND)))
     found = rows.select(*map(quoted, [*names, *HIDDEN]))
