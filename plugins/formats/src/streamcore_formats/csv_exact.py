@@ -59,6 +59,7 @@ def splitter(plugin: Csv) -> Cells:
     delimiter, quote, escape = plugin.delimiter, plugin.quote, plugin.escape_character
     stops = re.escape(delimiter) + "\r\n" + re.escape(escape or "")
     run = re.compile(f"[^{stops}]*")
+    inner = re.compile(f"[^{re.escape((quote or delimiter) + (escape or ''))}]*")
     special = re.compile(f"[{re.escape(quote or '')}{re.escape(escape or '')}\r\n]")
     trim = plugin.trim_spaces
 
@@ -101,20 +102,19 @@ def splitter(plugin: Csv) -> Cells:
         parts: list[str] = []
         at = start + 1
         while True:
+            plain = inner.match(text, at)
+            assert plain is not None
+            parts.append(plain[0])
+            at = plain.end()
             if at >= len(text):
                 raise Unreadable(f"the quote at character {start} is never closed")
-            here = text[at]
-            if here == escape:
+            if text[at] == escape:
                 parts.append(_unescaped(text, at))
-                at += 2
-            elif here != quote:
-                parts.append(here)
-                at += 1
-            elif text.startswith(here, at + 1):
-                parts.append(here)
-                at += 2
+            elif text.startswith(text[at], at + 1):
+                parts.append(text[at])
             else:
                 break
+            at += 2
         at += 1
         while at < len(text) and text[at] <= " " and text[at] not in "\r\n" + delimiter:
             at += 1
