@@ -112,6 +112,7 @@ def _table(result: Result, generator: Generator) -> Table:
 def main() -> int:
     """Run it all and say whether every count was right."""
     from streamcore_sql import Session
+    from streamcore_sql.quiet import quiet_start
 
     console = Console()
     began = time.monotonic()
@@ -128,7 +129,7 @@ def main() -> int:
             PIPELINE.read_text().partition("-- A view")[2].partition("\n")[2], style="cyan"
         )
         generator, result = Generator(servers), Result(servers)
-        with console.status("starting Spark"):
+        with console.status("starting Spark"), quiet_start(Path(folder, "spark.log")):
             session = Session(name="demo", variables={"BROKERS": servers}, checkpoint=folder)
             job = session.execute(PIPELINE.read_text())
         generator.start()
