@@ -163,7 +163,6 @@ def test_custom_characters_are_understood(sql_type, text, value):
         ("DOUBLE", ".5", 0.5),
         ("DECIMAL(5, 2)", "1.005", Decimal("1.01")),
         ("DECIMAL(5, 2)", "1E+2", Decimal("100.00")),
-        ("DECIMAL(5, 2)", "123456", None),
         ("DATE", "2018-1-2", dt.date(2018, 1, 2)),
         ("TIMESTAMP(3)", " 2018-10-12 12:12:12.5 ", dt.datetime(2018, 10, 12, 12, 12, 12, 500000)),
         ("STRING", "", ""),
@@ -193,6 +192,7 @@ def test_a_cell_reads_the_same_alone_and_in_a_crowd(sql_type, text, value, copie
         ("DOUBLE", "1e400", "'1e400' is out of range for DOUBLE"),
         ("FLOAT", "1e39", "'1e39' is out of range for FLOAT"),
         ("DECIMAL(5, 2)", " 1", "' 1' is not a DECIMAL(5, 2)"),
+        ("DECIMAL(5, 2)", "123456", "'123456' is out of range for DECIMAL(5, 2)"),
         ("DATE", "20180102", "'20180102' is not a DATE, write 'yyyy-MM-dd'"),
         ("DATE", "2021-02-30", "'2021-02-30' is not a DATE, write 'yyyy-MM-dd'"),
         ("TIMESTAMP(3)", "2018-10-12T12:12:12", "'2018-10-12T12:12:12' is not a TIMESTAMP, write"),
@@ -332,8 +332,6 @@ def test_null_in_a_not_null_column_rejects_the_message():
     assert rejection(schema, b"a,null", NULL) == "column 'f1': NULL, but the column is NOT NULL"
     decoded = build("csv", NULL).decoder(schema).decode([b"a,1"] * 1500 + [b"b,null"])
     assert [r.index for r in decoded.rejected] == [1500]
-    why = rejection(table("DECIMAL(2, 0) NOT NULL"), b"12345")
-    assert why == "column 'f0': NULL, but the column is NOT NULL"
 
 
 def test_quotes_can_be_disabled():

@@ -103,9 +103,11 @@ def test_numbers_of_thousands_of_digits_do_not_stall(identifier, digits):
     for column in ("id", "real"):
         why = reason(identifier, around(identifier, f'{{"{column}":{number}}}'))
         assert "is out of range for" in why
-    for text in (number, f'"{number}"', f"0.{number}", f"1e{digits}"):
-        _, [row] = decode_among_neighbours(identifier, around(identifier, f'{{"amount":{text}}}'))
-        assert row["amount"] in (None, 1)
+    for text in (number, f'"{number}"', f"1e{digits}"):
+        why = reason(identifier, around(identifier, f'{{"amount":{text}}}'))
+        assert "is out of range for DECIMAL(10, 2)" in why
+    _, [row] = decode_among_neighbours(identifier, around(identifier, f'{{"amount":0.{number}}}'))
+    assert row["amount"] == 1
     _, [row] = decode_among_neighbours(identifier, around(identifier, f'{{"other":{number}}}'))
     assert row["id"] is None
 

@@ -190,9 +190,6 @@ def test_numbers_and_booleans_given_as_text_are_read():
         ("DECIMAL(5, 2)", "-1.005", Decimal("-1.01")),
         ("DECIMAL(5, 2)", "1E2", Decimal("100.00")),
         ("DECIMAL(5, 2)", "999.994", Decimal("999.99")),
-        ("DECIMAL(5, 2)", "999.995", None),
-        ("DECIMAL(5, 2)", "123456", None),
-        ("DECIMAL(5, 2)", "1e1000000", None),
         ("DECIMAL(5, 2)", "1e-1000000", Decimal("0.00")),
         ("DATE", '"2024-02-29"', dt.date(2024, 2, 29)),
         ("TIME(3)", '"18:00:24.5"', dt.time(18, 0, 24, 500000)),
@@ -239,6 +236,9 @@ def test_fewer_fraction_digits_than_the_column_has_are_read_in_one_column():
         ("DATE", '"20191112"', "'20191112' is not a DATE, write 'yyyy-MM-dd'"),
         ("DATE", '"2021-02-29"', "'2021-02-29' is not a DATE, write 'yyyy-MM-dd'"),
         ("DATE", "20191112", "'20191112' is not a DATE, which is written as text"),
+        ("DECIMAL(5, 2)", "999.995", "'999.995' is out of range for DECIMAL(5, 2)"),
+        ("DECIMAL(5, 2)", "123456", "'123456' is out of range for DECIMAL(5, 2)"),
+        ("DECIMAL(5, 2)", "1e1000000", "'1e1000000' is out of range for DECIMAL(5, 2)"),
         ("DECIMAL(10, 3)", '"abc"', "'abc' is not a DECIMAL(10, 3)"),
         ("DECIMAL(10, 3)", '"NaN"', "'NaN' is not a DECIMAL(10, 3)"),
         ("DECIMAL(10, 3)", '"1_0"', "'1_0' is not a DECIMAL(10, 3)"),
@@ -469,7 +469,6 @@ def test_null_in_a_not_null_column_rejects_the_message_with_the_column():
     assert rejection(schema, b'{"a":null}') == f"column 'a': {null}"
     assert rejection(schema, b'{"a":1,"b":{}}') == f"column 'b.c': {null}"
     assert rejection(schema, b'{"a":1,"d":[1,null]}') == f"column 'd[1]': {null}"
-    assert rejection(table(a="DECIMAL(3, 0) NOT NULL"), b'{"a":12345}') == f"column 'a': {null}"
     assert rejection(table(b="INT", a="INT NOT NULL"), b"{}") == f"column 'a': {null}"
     decoded = build("json", IGNORE).decoder(schema).decode([b'{"a":"x"}', b'{"a":1}'])
     assert decoded.rows.to_pylist() == [{"a": 1, "b": None, "d": None}]

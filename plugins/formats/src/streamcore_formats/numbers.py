@@ -93,27 +93,24 @@ def trim(text: str) -> str:
     return text.strip(_BLANKS)
 
 
-def decimal(text: str, precision: int, scale: int) -> Decimal | None:
-    """A decimal rounded half up to the scale; None when it needs more than `precision` digits."""
+def decimal(text: str, precision: int, scale: int) -> Decimal:
+    """A decimal rounded half up to the scale; one with too many digits is an error."""
+    name = f"DECIMAL({precision}, {scale})"
     if not _DECIMAL.fullmatch(text):
-        raise Unreadable(f"{shown(text)} is not a DECIMAL({precision}, {scale})")
+        raise Unreadable(f"{shown(text)} is not a {name}")
     try:
         number = Decimal(text)
-    except InvalidOperation as error:  # an exponent of twenty digits
-        raise Unreadable(f"{shown(text)} is not a DECIMAL({precision}, {scale})") from error
-    return fitted(number, precision, scale)
-
-
-def fitted(number: Decimal, precision: int, scale: int) -> Decimal | None:
-    """The number rounded half up to the scale, or None when it is too large."""
+    except InvalidOperation:  # an exponent of twenty digits
+        number = Decimal("Infinity")
     if not number:
         return Decimal(0)
-    if number.adjusted() > precision - scale:
-        return None
-    if number.adjusted() < -scale - 1:
+    if number.is_finite() and number.adjusted() < -scale - 1:
         return Decimal(0)
-    rounded = number.quantize(Decimal(1).scaleb(-scale), context=_ROUNDING)
-    return rounded if rounded.adjusted() < precision - scale else None
+    if number.is_finite() and number.adjusted() <= precision - scale:
+        rounded = number.quantize(Decimal(1).scaleb(-scale), context=_ROUNDING)
+        if rounded.adjusted() < precision - scale:
+            return rounded
+    raise Unreadable(f"{shown(text)} is out of range for {name}")
 
 
 # --- writing ---------------------------------------------------------------------------
