@@ -11,7 +11,7 @@ import pytest
 from streamcore import OptionError, RecordError
 from streamcore.testing import decode, encode
 from streamcore.testing.codec import build
-from streamcore.types import arrow_field
+from streamcore.types import arrow_schema
 
 IGNORE = {"ignore-parse-errors": "true"}
 NULL = {"null-literal": "null"}
@@ -25,11 +25,7 @@ UTC = dt.UTC
 
 
 def table(*columns: str) -> pa.Schema:
-    fields = []
-    for number, text in enumerate(columns):
-        bare = text.removesuffix(" NOT NULL")
-        fields.append(arrow_field(f"f{number}", bare, nullable=bare == text))
-    return pa.schema(fields)
+    return arrow_schema({f"f{number}": column for number, column in enumerate(columns)})
 
 
 def framed(sql_type: str) -> pa.Schema:

@@ -11,7 +11,7 @@ import pytest
 from streamcore import OptionError, RecordError
 from streamcore.testing import decode, encode
 from streamcore.testing.codec import build
-from streamcore.types import arrow_field
+from streamcore.types import arrow_schema
 
 TREE = {"decode.json-parser.enabled": "false"}
 IGNORE = {"ignore-parse-errors": "true"}
@@ -19,11 +19,7 @@ ISO = {"timestamp-format.standard": "ISO-8601"}
 
 
 def table(**columns: str) -> pa.Schema:
-    fields = []
-    for name, text in columns.items():
-        bare = text.removesuffix(" NOT NULL")
-        fields.append(arrow_field(name, bare, nullable=bare == text))
-    return pa.schema(fields)
+    return arrow_schema(columns)
 
 
 def rows(schema, messages, options=None):
