@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -12,6 +13,7 @@ from streamcore_sql import Session, SqlError, parse
 from streamcore_sql.ingestion.json_schema import job_schema
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.ingestion.reading import read_job
+from streamcore_sql.ingestion.sinks import TYPES
 
 JOB = r"""
 source:
@@ -409,6 +411,30 @@ def test_the_schema_accepts_what_runs(validator):
 def test_the_schema_refuses_what_does_not(validator, old, new, path):
     errors = list(validator.iter_errors(loaded(changed(old, new))))
     assert path in [error.json_path for error in errors]
+
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "ingestion.md"
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_every_documented_job_is_one(validator, text):
+    assert read_job(text, "job.yaml", {}, {}).sink.type in TYPES
+    assert not list(validator.iter_errors(loaded(text)))
+
+
+def test_every_key_of_a_file_is_documented():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    schema = job_schema(installed())["properties"]
+    rules = [schema[key]["items"]["properties"] for key in ("route", "transform")]
+    silent = ("without effect", "For people")
+    for name, facts in [(n, f) for each in rules for n, f in each.items()]:
+        if not any(
+            word in str(facts.get("description")).lower() for word in map(str.lower, silent)
+        ):
+            assert name in text, name
+    for name, facts in schema["pipeline"]["properties"].items():
+        assert "without effect" in str(facts.get("description")) or f"`{name}`" in text, name
 
 
 def test_the_command_prints_the_schema(capsys):

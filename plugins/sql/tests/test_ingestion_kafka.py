@@ -10,6 +10,7 @@ import uuid
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from streamcore.testing.services.kinesis.address import ACCOUNT
 from streamcore_sql import Session
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.jobs import JobFailed
@@ -77,11 +78,11 @@ def run(spark, kafka, tmp_path):
     """Runs a job over what is there now; a second call goes on where the first stopped."""
     sessions = []
 
-    def run(text, *, wait=120, **variables):
+    def run(text, *, wait=120, folder="checkpoint", **variables):
         session = Session(
             spark,
             name="job",
-            checkpoint=str(tmp_path / "checkpoint"),
+            checkpoint=str(tmp_path / folder),
             once=True,
             variables={"brokers": kafka.bootstrap_servers, **variables},
         )
@@ -313,3 +314,61 @@ transform:
         (2, None),
         (1, None),
     ]
+
+
+AWS = """  aws.region: ${region}
+  aws.endpoint: ${endpoint}
+  aws.credentials.provider: basic
+  aws.credentials.basic.accesskeyid: ${access}
+  aws.credentials.basic.secretkey: ${secret}
+"""
+
+
+def test_kinesis_is_written_and_read(run, kafka, kafka_topic, kinesis, kinesis_stream):
+    source, target, stream = kafka_topic(), kafka_topic(), kinesis_stream(shards=2)
+    client = kinesis.client_kwargs
+    given = {
+        "region": client["region_name"],
+        "endpoint": client["endpoint_url"],
+        "access": client["aws_access_key_id"],
+        "secret": client["aws_secret_access_key"],
+        "arn": f"arn:aws:kinesis:{client['region_name']}:{ACCOUNT}:stream",
+    }
+    send(kafka, source, [change("orders", "c", None, {"id": n}) for n in range(5)])
+    send(kafka, source, [change("orders", "d", {"id": 3})])
+    to_kinesis = r"""
+source:
+  type: kafka
+  topic: ${source}
+  properties.bootstrap.servers: ${brokers}
+  scan.startup.mode: earliest-offset
+  value.format: debezium-json
+sink:
+  type: kinesis
+  stream.arn: ${arn}/{table}
+"""
+    route = f"route:\n  - source-table: shop.orders\n    sink-table: {stream}\n"
+    run(to_kinesis + AWS + route, source=source, **given)
+    time.sleep(2)  # a batch stays a second behind the service's clock
+    from_kinesis = r"""
+source:
+  type: kinesis
+  stream.arn: ${arn}/${stream}
+  source.init.position: TRIM_HORIZON
+  format: debezium-json
+"""
+    rest = r"""
+sink:
+  type: upsert-kafka
+  properties.bootstrap.servers: ${brokers}
+route:
+  - source-table: \.*
+    sink-table: ${target}
+transform:
+  - source-table: \.*
+    primary-keys: id
+"""
+    run(from_kinesis + AWS + rest, stream=stream, target=target, folder="back", **given)
+    found = sorted((key["id"], value) for key, value, _ in received(kafka, target) if value)
+    assert found == [(n, {"id": n}) for n in range(5)]
+    assert ({"id": 3}, None, {}) in received(kafka, target)

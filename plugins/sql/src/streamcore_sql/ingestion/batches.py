@@ -117,17 +117,22 @@ class TableWriter:
 
     def _changed(self, batch: DataFrame, branch: Branch) -> tuple[DataFrame, list[RowPlan]]:
         """Rows that a transform changes: typed for it, and back to text."""
-        forgiving = (
-            self._source.reading.get("ignore-parse-errors", "").lower() == "true"
-            or self._job.pipeline.behavior is Behavior.IGNORE
-        )
-        typed = to_columns(_of(batch, branch.tables), branch.columns, forgiving=forgiving)
+        typed = to_columns(_of(batch, branch.tables), branch.columns, self._forgiven(branch))
         done = transform(typed, branch.columns, branch.rule, has_before=self._source.has_before)
         known = self._shapes.known
         plans = [self._plan(table, known[table], done.columns) for table in branch.tables]
         iso = self._sink.writing.get("timestamp-format.standard") == "ISO-8601"
         text = f"{to_text(done.columns, iso=iso)} AS {TEXT}"
         return done.frame.selectExpr("*", text).select(*ROW), plans
+
+    def _forgiven(self, branch: Branch) -> set[str]:
+        """The columns in which a value that does not fit is NULL."""
+        if self._source.reading.get("ignore-parse-errors", "").lower() == "true":
+            return {column.name for column in branch.columns}
+        if self._job.pipeline.behavior is not Behavior.IGNORE:
+            return set()
+        shapes = [self._shapes.known[table] for table in branch.tables]
+        return {name for shape in shapes for name in shape.inferred}
 
     def _branches(self, tables: Iterable[TableId]) -> list[Branch]:
         """Tables put together where the same rule meets the same columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import types as T  # noqa: N812 - as every Spark program writes it
@@ -33,8 +33,10 @@ def typed_schema(columns: Sequence[Column]) -> T.StructType:
     return schema
 
 
-def to_columns(rows: DataFrame, columns: Sequence[Column], *, forgiving: bool) -> DataFrame:
-    """Text to columns; a value that does not fit fails the job, or is NULL where forgiven."""
+def to_columns(
+    rows: DataFrame, columns: Sequence[Column], forgiven: Collection[str] = ()
+) -> DataFrame:
+    """Text to columns; a value that does not fit stops the job, or is NULL in `forgiven` ones."""
     names = [name_literal(column.name) for column in columns]
     texts = ", ".join(f"{name} STRING" for name in names)
     parsed = f"from_json({TEXT}, {_literal(texts)}, {_STRICT}) AS __parsed"
@@ -44,14 +46,14 @@ def to_columns(rows: DataFrame, columns: Sequence[Column], *, forgiving: bool) -
     namespace = f"substr({before}, 1, greatest(length({before}) - length({ahead}) - 1, 0))"
     told = (namespace, ahead, schema, KIND)
     values = [
-        f"{_value(column, forgiving)} AS {name}"
+        f"{_value(column, column.name in forgiven)} AS {name}"
         for column, name in zip(columns, names, strict=True)
     ]
     extra = [f"{value} AS {name}" for value, name in zip(told, TOLD, strict=True)]
     return rows.selectExpr(*ROW, parsed).selectExpr(*values, *extra, *HIDDEN)
 
 
-def _value(column: Column, forgiving: bool) -> str:
+def _value(column: Column, forgiven: bool) -> str:
     kind = spark_type(column.field)
     text = f"__parsed.{name_literal(column.name)}"
     if isinstance(kind, T.StringType):
@@ -62,7 +64,7 @@ def _value(column: Column, forgiving: bool) -> str:
         tried = f"from_json({text}, {_literal(kind.simpleString())})"
     else:
         tried = f"try_cast({text} AS {kind.simpleString()})"
-    if forgiving:
+    if forgiven:
         return tried
     trouble = (
         f"concat('table ', {TABLE}, ', column ', {_literal(column.name)}, ': ', {text}, "
