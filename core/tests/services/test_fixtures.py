@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -49,7 +50,10 @@ def test_services_listen_on_loopback_only(request, service):
 
 def listening(pid):
     """The addresses a process listens on, out of the kernel's tables."""
-    sockets = {link.readlink().name for link in Path(f"/proc/{pid}/fd").iterdir()}
+    sockets = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            sockets.add(link.readlink().name)
     for table, width in (("tcp", 8), ("tcp6", 32)):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
