@@ -64,16 +64,18 @@ class WriteEach:
     """
 
     def __init__(self, plans: Sequence[InsertPlan]) -> None:
-        self._plans = plans
+        # Spark Connect ships this to its server, where the plans' own DataFrames mean nothing.
+        self._parts = [
+            (plan.query.rewritten.tables[0].view, plan.query.rewritten.sql, plan.insert, plan.sink)
+            for plan in plans
+        ]
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         batch.persist()
         try:
-            for plan in self._plans:
-                view = plan.query.rewritten.tables[0].view
+            for view, sql, insert, sink in self._parts:
                 batch.createOrReplaceTempView(view)
-                result = batch.sparkSession.sql(plan.query.rewritten.sql)
-                options = pack(plan.sink.options, plan.sink.table)
-                WriteBatch(options)(shaped(result, plan.insert, plan.sink))
+                result = batch.sparkSession.sql(sql)
+                WriteBatch(pack(sink.options, sink.table))(shaped(result, insert, sink))
         finally:
             batch.unpersist()
