@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from .planner.queries import QueryPlan
 
 
+_IN_A_NOTEBOOK = 100
+
+
 @dataclass(frozen=True)
 class Done:
     """A statement that changed something."""
@@ -34,6 +37,11 @@ class Listing:
         from .texttable import text_table
 
         return text_table(self.columns, self.rows)
+
+    def _repr_html_(self) -> str:
+        from .texttable import html_table
+
+        return html_table(self.columns, self.rows)
 
 
 @dataclass(frozen=True)
@@ -78,3 +86,8 @@ class Rows:
         from .texttable import text_table
 
         return text_table(self.columns, [tuple(row) for row in self.collect()])
+
+    def _repr_html_(self) -> str:
+        from .texttable import html_table
+
+        return html_table(self.columns, [tuple(row) for row in self.first(_IN_A_NOTEBOOK)])

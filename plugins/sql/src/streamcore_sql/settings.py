@@ -92,6 +92,8 @@ class Settings:
     ) -> None:
         self._name, self._checkpoint, self.once, self._fresh = name, checkpoint, once, fresh
         self._values: dict[str, str] = {}
+        self._before: dict[str, str | None] = {}
+        """What Spark's own keys were before they were set."""
 
     def get(self, key: str, default: str = "") -> str:
         return self._values.get(key, default)
@@ -148,7 +150,9 @@ class Settings:
         elif not key.startswith("spark."):
             note = _without_effect(key)
         if spark is not None and (name := _SPARK.get(key, key)).startswith("spark."):
+            before = spark.conf.get(name, None)
             _on_spark(lambda: spark.conf.set(name, value), option)
+            self._before.setdefault(name, before)
         self._values[key] = value
         return Done(f"'{key}' set to '{masked(key, value)}'", (note,) if note else ())
 
@@ -159,7 +163,11 @@ class Settings:
             gone = self._values.pop(key, None)
             name = _SPARK.get(key, key)
             if gone is not None and spark is not None and name.startswith("spark."):
-                spark.conf.unset(name)
+                before = self._before.pop(name, None)
+                if before is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, before)
         return Done("all keys reset" if asked is None else f"'{asked}' reset")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,6 +25,17 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     lines += [_line(row, widths, right) for row in cells]
     lines.append(f"({len(rows)} row{'' if len(rows) == 1 else 's'})")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def html_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """The same for notebooks."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        inner = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+        return f"<tr>{inner}</tr>"
+
+    body = "".join(line([cell_text(value) for value in row], "td") for row in rows)
+    return f"<table><thead>{line(columns, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
 def cell_text(value: Any) -> str:

@@ -76,7 +76,8 @@ def with_options(statement: CreateTable, changed: tuple[Option, ...]) -> CreateT
 def _located(error: StreamcoreError, statement: CreateTable, place: Place) -> SqlError:
     """Point at the option the first problem is about, or at the use of the table."""
     by_key = {option.key.lower(): option for option in statement.options}
-    trouble = f"table '{statement.name}': {error}"
+    told = str(error)  # core names the table itself when its columns are at fault
+    trouble = told if told.startswith("table '") else f"table '{statement.name}': {told}"
     if isinstance(error, OptionError):
         known = [by_key.get(problem.key.lower()) for problem in error.problems]
         first = next((option.place for option in known if option is not None), None)
