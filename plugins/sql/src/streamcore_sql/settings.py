@@ -159,15 +159,14 @@ class Settings:
     def reset(self, statement: Reset, spark: SparkSession | None) -> Done:
         asked = None if statement.key is None else _SYNONYMS.get(statement.key, statement.key)
         keys = [asked] if asked is not None else list(self._values)
-        for key in keys:
-            gone = self._values.pop(key, None)
-            name = _SPARK.get(key, key)
-            if gone is not None and spark is not None and name.startswith("spark."):
-                before = self._before.pop(name, None)
-                if before is None:
-                    spark.conf.unset(name)
-                else:
-                    spark.conf.set(name, before)
+        gone = [key for key in keys if self._values.pop(key, None) is not None]
+        for name in dict.fromkeys(_SPARK.get(key, key) for key in gone):
+            if spark is None or not name.startswith("spark."):
+                continue
+            if (before := self._before.pop(name, None)) is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, before)
         return Done("all keys reset" if asked is None else f"'{asked}' reset")
 
 
