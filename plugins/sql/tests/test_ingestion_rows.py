@@ -257,7 +257,7 @@ def row(kind, **columns):
 def sent(rows, envelope="upsert", key_style="json", plan=PLAN):
     packer = Packer([plan], envelope, key_style)
     messages = [*packer.pack(rows), *packer.end()]
-    return [(m.key and m.key.decode(), m.value and json.loads(m.value)) for m in messages]
+    return [(key and key.decode(), value and json.loads(value)) for _, key, value, _, _ in messages]
 
 
 def test_upserts_and_tombstones():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -38,14 +39,8 @@ _STANDS_FOR: dict[bytes, object] = {
 _STANDS_FOR |= {b"%c" % digit: 0.0 for digit in b"-0123456789"}
 
 
-class Change(NamedTuple):
-    """A change of one row, as a message tells it; what there was before is `old`."""
-
-    table: str
-    kind: int
-    row: bytes
-    old: bytes | None = None
-    key: Sequence[str] | None = None
+Change = tuple[str, int, bytes, str | None]
+"""A row as a message tells it: its table, its kind, its JSON text and the names of its key."""
 
 
 class _Where(Struct, gc=False):
@@ -96,11 +91,16 @@ class _Odd(ValueError):  # noqa: N818 - says what the message is
     """A message that is no change; says why."""
 
 
+@lru_cache(maxsize=10_000)
 def _name(*parts: str | None) -> str:
     name = ".".join(part for part in parts if part)
     if not name:
         raise _Odd("the message does not tell its table")
     return name
+
+
+def _key(names: list[str] | None) -> str | None:
+    return "\n".join(names) if names else None
 
 
 def _object(raw: Raw, what: str) -> bytes:
@@ -111,83 +111,78 @@ def _object(raw: Raw, what: str) -> bytes:
 
 
 def _images(
-    table: str, op: str | None, before: Raw, after: Raw, codes: str, key: Any = None
-) -> Iterator[Change]:
+    table: str, op: str | None, before: Raw, after: Raw, codes: str, key: str | None = None
+) -> list[Change]:
     """Changes told by the row before and after; `codes` are those of insert, update, delete."""
-    inserts, update, delete = codes[:-2], codes[-2], codes[-1]
-    if op and op in inserts:
-        yield Change(table, INSERT, _object(after, "'after' of an insert"), None, key)
-    elif op == update:
-        old = _object(before, "'before' of an update")
-        yield Change(table, AFTER, _object(after, "'after' of an update"), old, key)
-    elif op == delete:
-        yield Change(table, DELETE, _object(before, "'before' of a delete"), None, key)
-    elif op not in ("t", "m", "T"):  # a truncation or a message of its own is no row
-        known = ", ".join(codes)
-        raise _Odd(f"the operation is '{op}', not one of {known}")
+    if op == codes[-2]:
+        old, new = _object(before, "'before' of an update"), _object(after, "'after' of an update")
+        return [(table, BEFORE, old, key), (table, AFTER, new, key)]
+    if op == codes[-1]:
+        return [(table, DELETE, _object(before, "'before' of a delete"), key)]
+    if op and op in codes:
+        return [(table, INSERT, _object(after, "'after' of an insert"), key)]
+    if op in ("t", "m", "T"):  # a truncation or a message of its own is no row
+        return []
+    raise _Odd(f"the operation is '{op}', not one of {', '.join(codes)}")
 
 
-def _debezium(message: _Debezium) -> Iterator[Change]:
+def _debezium(message: _Debezium) -> list[Change]:
     where = message.source or _Where()
     table = _name(where.db, where.schema, where.table)
     return _images(table, message.op, message.before, message.after, "crud")
 
 
-def _wrapped(message: _Wrapped) -> Iterator[Change]:
+def _wrapped(message: _Wrapped) -> list[Change]:
     if message.payload is None:
         raise _Odd("'payload' is missing; is 'schema-include' meant?")
     return _debezium(message.payload)
 
 
-def _ogg(message: _Ogg) -> Iterator[Change]:
-    table = _name(message.table)
-    op, before, after = message.op_type, message.before, message.after
-    return _images(table, op, before, after, "IUD", message.primary_keys)
+def _ogg(message: _Ogg) -> list[Change]:
+    table, key = _name(message.table), _key(message.primary_keys)
+    return _images(table, message.op_type, message.before, message.after, "IUD", key)
 
 
 _EDITS = {"insert": INSERT, "bootstrap-insert": INSERT, "update": AFTER, "delete": DELETE}
 
 
-def _maxwell(message: _Maxwell) -> Iterator[Change]:
+def _maxwell(message: _Maxwell) -> list[Change]:
     change = message.type or ""
     if change not in _EDITS:
         if change.startswith(("bootstrap-", "database-", "table-")):
-            return
+            return []
         raise _Odd(f"'type' is '{change}', not one of insert, update, delete")
-    row, old = _object(message.data, "'data'"), None
-    if _EDITS[change] == AFTER:
-        old = overlaid(row, _object(message.old, "'old' of an update"))
-    table = _name(message.database, message.table)
-    yield Change(table, _EDITS[change], row, old, message.primary_key_columns)
+    table, key = _name(message.database, message.table), _key(message.primary_key_columns)
+    return _edited(table, change, message.data, message.old, key)
 
 
-def _canal(message: _Canal) -> Iterator[Change]:
+def _canal(message: _Canal) -> list[Change]:
     change = (message.type or "").lower()
     if message.isDdl or change in ("create", "alter", "erase", "truncate", "rename", "cindex"):
-        return
+        return []
     if change not in _EDITS:
         raise _Odd(f"'type' is '{message.type}', not one of INSERT, UPDATE, DELETE")
     rows, olds = message.data or [], message.old or []
     if change == "update" and len(rows) != len(olds):
         raise _Odd(f"'old' has {len(olds)} rows where 'data' has {len(rows)}")
-    table = _name(message.database, message.table)
-    for position, raw in enumerate(rows):
-        row, old = _object(raw, "'data'"), None
-        if change == "update":
-            old = overlaid(row, _object(olds[position], "'old' of an update"))
-        yield Change(table, _EDITS[change], row, old, message.key)
+    table, key = _name(message.database, message.table), _key(message.key)
+    before = olds if change == "update" else [_ABSENT] * len(rows)
+    pairs = zip(rows, before, strict=True)
+    return [each for row, old in pairs for each in _edited(table, change, row, old, key)]
+
+
+def _edited(table: str, change: str, data: Raw, old: Raw, key: str | None) -> list[Change]:
+    """A change told by the new row and the former values of what changed."""
+    row = _object(data, "'data'")
+    if change != "update":
+        return [(table, _EDITS[change], row, key)]
+    former = _members(row) | _members(_object(old, "'old' of an update"))
+    return [(table, BEFORE, msgspec.json.encode(former), key), (table, AFTER, row, key)]
 
 
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _values = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-def overlaid(row: bytes, old: bytes) -> bytes:
-    """The row with the former values in place of those that changed."""
-    return msgspec.json.encode({**_members(row), **_members(old)})
-
-
-_SHAPES: dict[Envelope, tuple[type[Struct], Callable[[Any], Iterator[Change]]]] = {
+_SHAPES: dict[Envelope, tuple[type[Struct], Callable[[Any], list[Change]]]] = {
     Envelope.DEBEZIUM: (_Debezium, _debezium),
     Envelope.OGG: (_Ogg, _ogg),
     Envelope.MAXWELL: (_Maxwell, _maxwell),
@@ -217,36 +212,28 @@ class ChangeDecoder:
         self._shapes: dict[tuple[tuple[str, ...], tuple[type, ...]], str] = {}
 
     def decode(self, messages: Sequence[bytes | None]) -> Decoded:
-        texts: list[bytes] = []
-        kinds: list[int] = []
-        origin: list[int] = []
-        tables: list[str] = []
-        keys: list[str | None] = []
+        rows: list[Change] = []
         shapes: list[str] = []
+        origin: list[int] = []
         rejected: list[Rejected] = []
         ignored = 0
+        decode, changes, shape = self._decode, self._changes, self._shape
         for index, message in enumerate(messages):
             if not message:
                 continue
             try:
-                found = list(self._changes(self._decode(message)))
-                rows = [row for each in found for row in (each.old, each.row) if row]
-                told = list(map(self._shape, rows))
+                found = changes(decode(message))
+                told = [shape(change[2]) for change in found]
             except (msgspec.MsgspecError, ValueError, RecursionError) as error:
                 if self._ignoring:
                     ignored += 1
                 else:
                     rejected.append(Rejected(index, _reason(error)))
                 continue
-            texts += rows
+            rows += found
             shapes += told
-            for change in found:
-                key = "\n".join(change.key) if change.key else None
-                count = 1 if change.old is None else 2
-                kinds += (change.kind,) if change.old is None else (BEFORE, AFTER)
-                origin += [index] * count
-                tables += [change.table] * count
-                keys += [key] * count
+            origin += [index] * len(found)
+        tables, kinds, texts, keys = zip(*rows, strict=True) if rows else ((), (), (), ())
         told_of = {"table": tables, "shape": shapes, "primary-key": keys}
         columns = [pa.array(texts, pa.binary()).cast(pa.string()) for _ in self._names]
         columns += [pa.array(told_of[name], pa.string()) for name in self._metadata]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -47,14 +48,11 @@ class Row(NamedTuple):
     kind: str
 
 
-class Message(NamedTuple):
-    """What is written: `kind` is '-D' for a message that deletes."""
+Message = tuple[Target, bytes | None, bytes | None, str | None, str]
+"""What is written: target, key, value, place and '-D' for a message that deletes."""
 
-    target: Target
-    key: bytes | None
-    value: bytes | None
-    place: str | None
-    kind: str
+
+# --- parts of rows ------------------------------------------------------------------------------
 
 
 class Columns:
@@ -62,54 +60,63 @@ class Columns:
 
     def __init__(self, table: TableId, names: Sequence[str], what: str) -> None:
         self._table, self._names, self._what = table, names, what
-        fields = [(f"c{at}", Raw, Raw()) for at in range(len(names))]
-        rename = {f"c{at}": name for at, name in enumerate(names)}
-        self._attributes = [f"c{at}" for at in range(len(names))]
-        self._decode = msgspec.json.Decoder(
-            msgspec.defstruct("Columns", fields, rename=rename, gc=False)
-        ).decode
+        fields = [f"c{at}" for at in range(len(names))]
+        record = msgspec.defstruct(
+            "Columns",
+            [(field, Raw, Raw()) for field in fields],
+            rename=dict(zip(fields, names, strict=True)),
+            gc=False,
+        )
+        self._decode = msgspec.json.Decoder(record).decode
+        self._values: Callable[[Any], Any] = attrgetter(*fields)
+        self._is_one = len(fields) == 1
 
     def of(self, row: bytes) -> list[bytes]:
         """The columns' JSON texts; raises RowRefused where one has no value."""
-        found = self._decode(row)
-        texts = [bytes(getattr(found, attribute)) for attribute in self._attributes]
-        for name, text in zip(self._names, texts, strict=True):
+        values = self._values(self._decode(row))
+        texts = [bytes(values)] if self._is_one else list(map(bytes, values))
+        for at, text in enumerate(texts):
             if text in (b"", b"null"):
                 raise RowRefused(
-                    f"table '{self._table}': a row has no value for '{name}', a column of its "
-                    f"{self._what}"
+                    f"table '{self._table}': a row has no value for '{self._names[at]}', a column "
+                    f"of its {self._what}"
                 )
-        # One text may be escaped in several ways, and equal keys must be equal bytes.
-        return [_quoted(msgspec.json.decode(t)) if b"\\" in t else t for t in texts]
+            if b"\\" in text:  # a text may be escaped in several ways, and equal keys are bytes
+                texts[at] = _quoted(msgspec.json.decode(text))
+        return texts
 
 
-class Keys:
-    """The key of a message, made of the primary key's columns."""
-
-    def __init__(self, plan: RowPlan, style: str) -> None:
-        self._style, self._names = style, [_quoted(name) for name in plan.key]
-        self._columns = Columns(plan.table, plan.key, "primary key") if plan.key else None
-
-    def parts(self, row: bytes) -> list[bytes] | None:
-        """The key columns' texts; None for a table without a key."""
-        return None if self._columns is None else self._columns.of(row)
-
-    def text(self, parts: list[bytes] | None, target: Target) -> bytes | None:
-        """The key as bytes."""
-        if parts is None:
-            return None
-        if self._style == "csv":
-            line = io.StringIO()
-            values = [msgspec.json.decode(part) for part in parts]
-            csv.writer(line, lineterminator="").writerow([str(target.table), *values])
-            return line.getvalue().encode()
-        pairs = [b"%s:%s" % pair for pair in zip(self._names, parts, strict=True)]
-        if self._style == "table-json":
-            pairs.insert(0, b'"TableId":' + _quoted(str(target.table)))
-        return b"{" + b",".join(pairs) + b"}"
+def _plain(text: bytes) -> str:
+    value = msgspec.json.decode(text)
+    return value if isinstance(value, str) else text.decode()
 
 
-Envelope = Callable[["Target", "RowPlan", bytes | None, bytes | None], bytes | None]
+Key = Callable[[list[bytes], Target], bytes]
+
+
+def _key_text(names: Sequence[str], style: str) -> Key:
+    """What makes the key of a message of the columns' texts."""
+    if style == "csv":
+        return _csv_key
+    heads = [_quoted(name).replace(b"%", b"%%") for name in names]
+    template = b",".join(b"%s:%%b" % head for head in heads) + b"}"
+    if style == "table-json":
+        template = b'{"TableId":%b,' + template
+        return lambda parts, target: template % (_quoted(str(target.table)), *parts)
+    template = b"{" + template
+    return lambda parts, target: template % tuple(parts)
+
+
+def _csv_key(parts: list[bytes], target: Target) -> bytes:
+    line = io.StringIO()
+    values = [msgspec.json.decode(part) for part in parts]
+    csv.writer(line, lineterminator="").writerow([str(target.table), *values])
+    return line.getvalue().encode()
+
+
+# --- envelopes ----------------------------------------------------------------------------------
+
+Envelope = Callable[[Target, RowPlan, bytes | None, bytes | None], bytes | None]
 
 
 def upsert(
@@ -121,12 +128,12 @@ def upsert(
 
 def debezium(target: Target, plan: RowPlan, before: bytes | None, after: bytes | None) -> bytes:
     """The row before and after, and the table."""
-    operation = "d" if after is None else "c" if before is None else "u"
+    operation = b"d" if after is None else b"c" if before is None else b"u"
     source = _quoted({"db": target.table.schema, "table": target.table.table})
     return b'{"before":%s,"after":%s,"op":"%s","source":%s}' % (
         before or b"null",
         after or b"null",
-        operation.encode(),
+        operation,
         source,
     )
 
@@ -144,6 +151,63 @@ def canal(target: Target, plan: RowPlan, before: bytes | None, after: bytes | No
 ENVELOPES: dict[str, Envelope] = {"upsert": upsert, "debezium-json": debezium, "canal-json": canal}
 
 
+# --- rows to messages -----------------------------------------------------------------------------
+
+
+class _Table:
+    """Writes the rows of one table."""
+
+    def __init__(self, plan: RowPlan, envelope: str, key_style: str, always_place: bool) -> None:
+        self._plan, self._envelope = plan, ENVELOPES[envelope]
+        self._key = Columns(plan.table, plan.key, "primary key").of if plan.key else None
+        self._key_text = _key_text(plan.key, key_style)
+        self._keep = None if plan.keep is None else frozenset(plan.keep)
+        self._places = None
+        if plan.partition_keys:
+            self._places = Columns(plan.table, plan.partition_keys, "'partition-keys'").of
+        self._always_place = always_place
+
+    def write(self, before: bytes | None, after: bytes | None, messages: list[Message]) -> None:
+        """Add the messages of one change."""
+        if self._keep is not None:
+            before, after = self._kept(before), self._kept(after)
+        row = after if after is not None else before
+        assert row is not None
+        parts = None
+        if self._key is not None:
+            parts = self._key(row)
+            if before is not None and after is not None and (old := self._key(before)) != parts:
+                # Another key: the old row is gone, and the new one is new.
+                self._add(before, None, before, old, messages)
+                before = None
+        self._add(before, after, row, parts, messages)
+
+    def _add(
+        self,
+        before: bytes | None,
+        after: bytes | None,
+        row: bytes,
+        parts: list[bytes] | None,
+        messages: list[Message],
+    ) -> None:
+        place = None
+        if self._places is not None:
+            place = "|".join(map(_plain, self._places(row)))
+        elif self._always_place:
+            place = uuid.uuid4().hex if parts is None else b"|".join(parts).decode()
+        kind = "-D" if after is None else "+U"
+        plan = self._plan
+        for target in plan.targets:
+            key = None if parts is None else self._key_text(parts, target)
+            messages.append((target, key, self._envelope(target, plan, before, after), place, kind))
+
+    def _kept(self, row: bytes | None) -> bytes | None:
+        if row is None:
+            return None
+        names = self._keep or frozenset()
+        return _quoted({name: value for name, value in _members(row).items() if name in names})
+
+
 class Packer:
     """Packs the rows of one task, in their order, holding back only the first half of an update.
 
@@ -159,82 +223,35 @@ class Packer:
         *,
         always_place: bool = False,
     ) -> None:
-        self._always_place = always_place
-        self._plans = {str(plan.table): plan for plan in plans}
-        self._keys = {name: Keys(plan, key_style) for name, plan in self._plans.items()}
-        self._places = {
-            name: Columns(plan.table, plan.partition_keys, "'partition-keys'")
-            for name, plan in self._plans.items()
-            if plan.partition_keys
+        self._tables = {
+            str(plan.table): _Table(plan, envelope, key_style, always_place) for plan in plans
         }
-        self._keeps = {
-            name: dict.fromkeys(plan.keep)
-            for name, plan in self._plans.items()
-            if plan.keep is not None
-        }
-        self._envelope, self._is_upsert = ENVELOPES[envelope], envelope == "upsert"
         self._waiting: Row | None = None
 
-    def pack(self, rows: Iterable[Row]) -> Iterator[Message]:
+    def pack(self, rows: Iterable[Row]) -> list[Message]:
         """The messages of some rows; the next ones may belong to the last of them."""
+        messages: list[Message] = []
+        tables, waiting = self._tables, self._waiting
         for row in rows:
-            waiting, self._waiting = self._waiting, None
-            if waiting is not None and (row.kind != "+U" or row.table != waiting.table):
-                yield from self._messages(waiting, waiting.text, None)
+            table, text, kind = row
+            if waiting is not None and (kind != "+U" or table != waiting.table):
+                tables[waiting.table].write(waiting.text, None, messages)
                 waiting = None
-            if row.kind == "-U":
-                self._waiting = row
-            elif row.kind == "-D":
-                yield from self._messages(row, row.text, None)
-            elif waiting is not None:
-                yield from self._messages(row, waiting.text, row.text)
+            if kind == "-U":
+                waiting = row
+            elif kind == "-D":
+                tables[table].write(text, None, messages)
             else:
-                yield from self._messages(row, None, row.text)
+                before = None if waiting is None else waiting.text
+                tables[table].write(before, text, messages)
+                waiting = None
+        self._waiting = waiting
+        return messages
 
-    def end(self) -> Iterator[Message]:
+    def end(self) -> list[Message]:
         """What is left when no more rows come: a row that left its filter."""
+        messages: list[Message] = []
         if self._waiting is not None:
-            waiting, self._waiting = self._waiting, None
-            yield from self._messages(waiting, waiting.text, None)
-
-    def _messages(self, row: Row, before: bytes | None, after: bytes | None) -> Iterator[Message]:
-        plan, keys = self._plans[row.table], self._keys[row.table]
-        before, after = self._kept(row.table, before), self._kept(row.table, after)
-        parts = keys.parts(after if after is not None else before or b"{}")
-        if before is not None and after is not None:
-            old = keys.parts(before)
-            if old != parts:  # another key: the old row is gone, and the new one is new
-                yield from self._written(plan, keys, old, before, None)
-                before = None
-        yield from self._written(plan, keys, parts, before, after)
-
-    def _written(
-        self,
-        plan: RowPlan,
-        keys: Keys,
-        parts: list[bytes] | None,
-        before: bytes | None,
-        after: bytes | None,
-    ) -> Iterator[Message]:
-        place = None
-        if self._places and (columns := self._places.get(str(plan.table))):
-            row = after if after is not None else before or b"{}"
-            place = "|".join(_plain(text) for text in columns.of(row))
-        elif self._always_place:
-            place = uuid.uuid4().hex if parts is None else b"|".join(parts).decode()
-        kind = "-D" if after is None else "+U"
-        for target in plan.targets:
-            value = self._envelope(target, plan, before, after)
-            yield Message(target, keys.text(parts, target), value, place, kind)
-
-    def _kept(self, table: str, row: bytes | None) -> bytes | None:
-        names = self._keeps.get(table)
-        if row is None or names is None:
-            return row
-        members: dict[str, Any] = _members(row)
-        return _quoted({name: value for name, value in members.items() if name in names})
-
-
-def _plain(text: bytes) -> str:
-    value = msgspec.json.decode(text)
-    return value if isinstance(value, str) else text.decode()
+            self._tables[self._waiting.table].write(self._waiting.text, None, messages)
+            self._waiting = None
+        return messages

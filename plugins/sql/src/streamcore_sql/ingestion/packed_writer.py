@@ -155,10 +155,10 @@ def packed(batches: Iterable[pa.RecordBatch], packing: Packing) -> Iterator[pa.R
     for rows in batches:
         tables = rows.column(TABLE).to_pylist()
         texts = normal.texts(rows, tables)
-        messages = list(packer.pack(map(Row, tables, texts, rows.column(KIND).to_pylist())))
+        messages = packer.pack(map(Row, tables, texts, rows.column(KIND).to_pylist()))
         if messages:
             yield batch(messages)
-    if left := list(packer.end()):
+    if left := packer.end():
         yield batch(left)
 
 
