@@ -340,6 +340,21 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
     assert re.findall(r"^job.yaml, line (\d+)", told, re.MULTILINE) == ["2", "5", "19"]
 
 
+def test_exactly_once_is_refused_where_topics_could_be_forgotten():
+    text = changed("sink:\n", "sink:\n  sink.delivery-guarantee: exactly-once\n")
+    session = Session(name="job", checkpoint="hdfs://none/checkpoint", dry=True)
+    assert prepare_job(session, text, "job.yaml", lambda: None, dry=True).sink.exactly_once
+    open_ended = text.replace("- name: shop.items", "- shop.x\\.*\n    - name: shop.items")
+    with pytest.raises(SqlError) as caught:
+        prepare_job(session, open_ended, "job.yaml", lambda: None, dry=True)
+    assert str(caught.value) == (
+        "job.yaml, line 17, column 28: sink: sink.delivery-guarantee: 'exactly-once' needs a "
+        "checkpoint in a local folder\n      sink.delivery-guarantee: exactly-once\n"
+        "                               ^^^^^^^^^^^^\n"
+        "Keep it in one, or name every table in full in 'source.tables'."
+    )
+
+
 def test_secrets_are_never_quoted():
     told = refusal(changed("sink:\n", "sink:\n  properties.sasl.password: hunter2\n  x: ${y}\n"))
     assert "hunter2" not in told

@@ -372,3 +372,33 @@ transform:
     found = sorted((key["id"], value) for key, value, _ in received(kafka, target) if value)
     assert found == [(n, {"id": n}) for n in range(5)]
     assert ({"id": 3}, None, {}) in received(kafka, target)
+
+
+def test_topics_without_table_names_are_tables_of_their_own(run, kafka, kafka_topic):
+    orders, items, target = kafka_topic(), kafka_topic(), kafka_topic()
+    send(kafka, orders, [(None, b'{"id": 1, "at": "2024-05-06 07:08:09.5", "extra": 1}')])
+    send(kafka, items, [(None, b'{"id": 2, "sku": "x"}')])
+    job = rf"""
+source:
+  type: kafka
+  topic: {orders};{items}
+  properties.bootstrap.servers: ${{brokers}}
+  scan.startup.mode: earliest-offset
+  value.format: json
+  tables:
+    - name: {orders}
+      columns: id BIGINT, at TIMESTAMP(3)
+    - name: {items}
+      columns: id BIGINT, sku STRING
+sink:
+  type: kafka
+  properties.bootstrap.servers: ${{brokers}}
+  sink.tableId-to-topic.mapping: {orders}:{target};{items}:{target}
+  value.format: canal-json
+"""
+    run(job)
+    found = {value["table"]: (key, value["data"]) for key, value, _ in received(kafka, target)}
+    assert found == {
+        orders: (None, [{"id": 1, "at": "2024-05-06 07:08:09.5"}]),
+        items: (None, [{"id": 2, "sku": "x"}]),
+    }

@@ -22,7 +22,7 @@ from .sources import SourcePlan, look
 from .transforms import DuplicateColumn, transform
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 LOG = logging.getLogger("streamcore.ingestion")
 
@@ -82,7 +82,8 @@ class TableWriter:
         plain = [table for table in tables if self._rule(table) is None]
         plans = [self._plan(table, self._shapes.known[table]) for table in plain]
         parts = [_of(batch, plain)] if plain or not tables else []
-        for branch in self._branches([table for table in tables if table not in plain]):
+        changed = [table for table in tables if table not in plain]
+        for branch in self._branches(batch.sparkSession, changed):
             rows, own = self._changed(batch, branch)
             parts.append(rows)
             plans += own
@@ -134,26 +135,28 @@ class TableWriter:
         shapes = [self._shapes.known[table] for table in branch.tables]
         return {name for shape in shapes for name in shape.inferred}
 
-    def _branches(self, tables: Iterable[TableId]) -> list[Branch]:
+    def _branches(self, spark: SparkSession, tables: Iterable[TableId]) -> list[Branch]:
         """Tables put together where the same rule meets the same columns."""
         grouped: dict[tuple[int, tuple[Column, ...]], list[TableId]] = {}
         for table in sorted(tables):
             rule = self._rule(table)
             assert rule is not None
-            columns = self._applicable(table, rule)
+            columns = self._applicable(spark, table, rule)
             grouped.setdefault((self._job.transforms.index(rule), columns), []).append(table)
         return [
             Branch(self._job.transforms[at], columns, tuple(found))
             for (at, columns), found in sorted(grouped.items(), key=lambda item: item[1])
         ]
 
-    def _applicable(self, table: TableId, rule: Transform) -> tuple[Column, ...]:
+    def _applicable(
+        self, spark: SparkSession, table: TableId, rule: Transform
+    ) -> tuple[Column, ...]:
         """The columns a rule is applied to; new ones that clash with it may have to stay out."""
         tolerant = self._job.pipeline.behavior in (Behavior.TRY_EVOLVE, Behavior.LENIENT)
         while True:
             columns = self._shapes.known[table].columns
             try:
-                self.check(columns, rule)
+                self.check(spark, columns, rule)
                 return columns
             except DuplicateColumn as error:
                 if not tolerant or error.name not in self._shapes.known[table].inferred:
@@ -165,12 +168,10 @@ class TableWriter:
                 )
                 self._shapes.without(table, error.name)
 
-    def check(self, columns: Sequence[Column], rule: Transform) -> Sequence[Column]:
+    def check(
+        self, spark: SparkSession, columns: Sequence[Column], rule: Transform
+    ) -> Sequence[Column]:
         """The columns that a rule makes of these; raises JobFileError if it does not fit."""
-        from pyspark.sql import SparkSession
-
-        spark = SparkSession.getActiveSession()
-        assert spark is not None
         empty = spark.createDataFrame([], typed_schema(columns))
         return transform(empty, columns, rule, has_before=self._source.has_before).columns
 

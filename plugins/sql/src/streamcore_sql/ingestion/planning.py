@@ -25,7 +25,7 @@ from .model import Job, RouteMode, RuntimeMode
 from .packed_writer import TablesDataSource
 from .reading import read_job
 from .routing import Router, TableId
-from .shapes import Shapes
+from .shapes import Shapes, is_local
 from .sinks import SinkPlan, plan_sink
 from .sources import SourcePlan, look, plan_source
 
@@ -89,7 +89,7 @@ class PlannedJob:
             rule = self.job.transform_of(table)
             if rule is not None:
                 try:
-                    self._writer.check(columns, rule)
+                    self._writer.check(self.session.spark, columns, rule)
                 except SqlError as error:
                     problems.take(error)
         problems.raise_any()
@@ -121,6 +121,9 @@ class PlannedJob:
                 self._shapes.known, self._shapes.topics = {}, []
                 self._shapes.first_batch = None
             self.session.spark.dataSource.register(TablesDataSource)
+            if topics := self._known_topics():  # then even a batch without rows is written
+                self._shapes.topics = sorted({*self._shapes.topics, *topics})
+                self._shapes.first_batch = self._shapes.first_batch or 0
             frame = self.source.stream(self.session.spark)
             with spark_errors(sql_text(self.job.source.node.members["type"])):
                 query = self.launch.writer(frame, APPEND).foreachBatch(self._writer).start()
@@ -128,6 +131,13 @@ class PlannedJob:
         except BaseException:
             self._resumable.release()
             raise
+
+    def _known_topics(self) -> list[str]:
+        """The topics of every table, if the file names them all."""
+        if not self.job.source.is_closed:
+            return []
+        names = [name for table in self.job.source.names for name in self.router.sinks_of(table)]
+        return [self.sink.target(name).topic for name in names]
 
     def text(self, *, details: bool = True, options: bool = False) -> str:
         """The equivalent SQL, and where each table goes."""
@@ -140,7 +150,7 @@ class PlannedJob:
             return None
         if rule is None or rule.is_plain:
             return declared.columns
-        return self._writer.check(declared.columns, rule)
+        return self._writer.check(self.session.spark, declared.columns, rule)
 
 
 _IDENTITY = ("topic", "topic-pattern", "stream", "stream.arn")
@@ -175,14 +185,27 @@ def prepare_job(
     for function in pipeline.functions:
         with told_at(function.node, "user-defined-function"):
             session.run_statement(CreateFunction(Name((function.name,)), function.target))
+    launch = session.settings.launch(_TARGET)
+    _refuse_forgetful(job, sink, launch, problems)
+    problems.raise_any()
     if not dry or job.transforms:
         start()
-    planned = PlannedJob(session, job, router, source, sink, session.settings.launch(_TARGET))
+    planned = PlannedJob(session, job, router, source, sink, launch)
     if not dry:
         planned.check_rules(sample=True)
     elif job.transforms:
         planned.check_rules(sample=False)
     return planned
+
+
+def _refuse_forgetful(job: Job, sink: SinkPlan, launch: Launch, problems: Problems) -> None:
+    """Exactly once needs to know every topic ever written to, which is kept in local folders."""
+    remote = launch.checkpoint is not None and not is_local(launch.checkpoint)
+    if sink.exactly_once and remote and not job.source.is_closed:
+        node = job.sink.nodes["sink.delivery-guarantee"]
+        trouble = f"sink: {node.key}: '{node.text}' needs a checkpoint in a local folder"
+        hint = "Keep it in one, or name every table in full in 'source.tables'."
+        problems.add(trouble, node, hint)
 
 
 def _refuse_idle_rules(job: Job, router: Router, problems: Problems) -> None:

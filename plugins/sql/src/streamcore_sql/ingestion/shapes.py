@@ -27,6 +27,11 @@ def wider(one: str, other: str) -> str:
     return "f" if kinds == {"i", "f"} else "s"
 
 
+def is_local(folder: str) -> bool:
+    """Whether a checkpoint is a folder of this machine."""
+    return "://" not in folder.removeprefix("file://")
+
+
 @dataclass(frozen=True)
 class Seen:
     """What one batch shows of a table: a letter and a name per column, and its key if told."""
@@ -74,8 +79,9 @@ class Shapes:
         folder: str | None = None,
     ) -> None:
         self._behavior, self._refused = behavior, refused
-        local = folder is not None and "://" not in folder.removeprefix("file://")
-        self._path = Path(str(folder).removeprefix("file://")) / _FILE if local else None
+        self._path: Path | None = None
+        if folder is not None and is_local(folder):
+            self._path = Path(folder.removeprefix("file://")) / _FILE
         self.known: dict[TableId, Shape] = {}
         self.topics: list[str] = []
         self.first_batch: int | None = None

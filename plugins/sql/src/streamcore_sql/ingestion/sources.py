@@ -114,7 +114,7 @@ def plan_source(job: Job, problems: Problems) -> SourcePlan | None:
         found: SourcePlan | None = _of_text(job, connector, given, value_format)
     else:
         found = _of_columns(job, connector, given, problems)
-    return replace(found, notes=notes) if found else None
+    return replace(found, notes=[*notes, *found.notes]) if found else None
 
 
 def _of_text(job: Job, connector: Connector, given: ends.Options, value_format: str) -> SourcePlan:
@@ -149,7 +149,12 @@ def _of_text(job: Job, connector: Connector, given: ends.Options, value_format: 
         for key, text in settings.items()
         if key in ("timestamp-format.standard", "ignore-parse-errors")
     }
-    return SourcePlan(connector, options, table, {}, reading)
+    notes = [
+        f"source: '{key}' has no effect: '{value_format}' tells its tables and columns itself"
+        for key in given
+        if key.startswith(("key.", "value.fields"))
+    ]
+    return SourcePlan(connector, options, table, {}, reading, notes)
 
 
 def _of_columns(
