@@ -176,6 +176,24 @@ def test_a_view_is_checked_when_it_is_made(session):
     assert "SELECT id FROM base" in str(session.execute("SHOW CREATE VIEW v"))
 
 
+def test_a_view_means_the_same_in_every_database(session):
+    session.execute(
+        """
+        USE sales;
+        CREATE TABLE orders (id BIGINT) WITH ('connector' = 'print');
+        CREATE VIEW v AS WITH c AS (SELECT id FROM sales.orders) SELECT o.id
+          FROM orders AS o JOIN orders AS p ON o.id = p.id JOIN c ON c.id = o.id
+          JOIN TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)) ON TRUE;
+        USE default_database
+        """
+    )
+    text = str(session.execute("SHOW CREATE VIEW sales.v"))
+    assert text.count("`default_catalog`.`sales`.orders") == 3
+    assert "FROM `default_catalog`.sales.orders" in text
+    assert "JOIN c ON" in text
+    session.execute("CREATE VIEW w AS SELECT id FROM sales.v")
+
+
 def test_a_function_must_be_there_and_say_its_type(session, tmp_path, monkeypatch):
     (tmp_path / "given.py").write_text(
         "def known(x: int) -> str: return 'a'\ndef silent(x): return x\nvalue = 1\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .alterations import altered
-from .catalog import Catalog, Entry, kind_of
+from .catalog import DEFAULT_DATABASE, Catalog, Entry, kind_of
 from .checks import problems_of
 from .errors import SqlError
 from .likeness import resolve_like
@@ -40,6 +40,10 @@ class Definitions:
             entry = self._resolved(entry)
         elif isinstance(entry, CreateView):
             self._check_view(entry)
+            if self._catalog.current[1] != DEFAULT_DATABASE:
+                from .full_names import spelt_out
+
+                entry = spelt_out(entry, self._catalog)
         elif isinstance(entry, CreateFunction):
             find(entry)
         made = self._catalog.add(entry)

@@ -15,7 +15,7 @@ from .planner.inserts import InsertPlan
 from .planner.queries import QueryPlan
 from .results import Rows
 from .running import Launch, start, start_each
-from .statement_sets import SharedScan, shared_scan
+from .statement_sets import SharedScan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -193,13 +193,3 @@ class PlannedShared:
         ]
         name = self.shared.scan.bound.name
         return "\n\n".join([f"one query that reads '{name}' once, for:", *texts])
-
-
-__all__ = [
-    "Planned",
-    "PlannedInsert",
-    "PlannedSelect",
-    "PlannedSet",
-    "PlannedShared",
-    "shared_scan",
-]

@@ -154,7 +154,8 @@ class Session:
 
     def prepare(self, statement: Statement) -> Planned | None:
         """Plan a statement that moves data, without running it; None for any other statement."""
-        from .launching import PlannedInsert, PlannedSelect, PlannedSet, PlannedShared, shared_scan
+        from .launching import PlannedInsert, PlannedSelect, PlannedSet, PlannedShared
+        from .statement_sets import shared_scan
 
         if isinstance(statement, Select):
             return PlannedSelect(self.planner.plan(statement.query), self.settings.once)

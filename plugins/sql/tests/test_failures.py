@@ -1,0 +1,70 @@
+"""Errors from inside Spark become one paragraph, the cause in its own words."""
+
+import pytest
+from streamcore_sql import parse
+from streamcore_sql.failures import located, message_of
+
+OURS = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted, stage failure:
+Task 0 in stage 1.0 failed 1 times: org.apache.spark.api.python.PythonException: Traceback (most
+recent call last):
+  File "worker.py", line 1, in main
+streamcore.errors.RecordError: topic 't' partition 0 offset 5: 'x' is not a number. Set
+'scan.deser.failure-handler' to 'skip' to go on without it.
+\tat org.apache.spark.api.python.BasePythonRunner.foo(PythonRunner.scala:1)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+
+Driver stacktrace: SQLSTATE: XXKST"""
+PYTHON = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "udf.py", line 3, in f
+    return 1 / x
+ZeroDivisionError: division by zero
+\tat org.apache.spark.Foo(Foo.scala:1)"""
+SPARK = """[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate it. SQLSTATE: 22012
+== SQL (line 1, position 8) ==
+SELECT 1 / 0
+       ^^^^^"""
+PLAN = """[UNSUPPORTED] LEFT join is not supported with _q12_orders;
+~Join LeftOuter, (id#62L = id#63L)
+:- ~SubqueryAlias a"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            OURS,
+            "topic 't' partition 0 offset 5: 'x' is not a number. Set\n"
+            "'scan.deser.failure-handler' to 'skip' to go on without it.",
+        ),
+        (PYTHON, "ZeroDivisionError: division by zero"),
+        (SPARK, "Division by zero. Use `try_divide` to tolerate it."),
+        (PLAN, "LEFT join is not supported with orders"),
+        ("plain words", "plain words"),
+    ],
+)
+def test_only_the_cause_is_told(text, told):
+    assert message_of(RuntimeError(text)) == told
+
+
+def test_the_last_of_our_own_errors_wins_over_what_wraps_it():
+    inner = RuntimeError(OURS)
+    outer = RuntimeError("[STREAM_FAILED] the query failed")
+    outer.__cause__ = inner
+    assert message_of(outer).startswith("topic 't' partition 0 offset 5")
+
+
+class Unresolved(Exception):
+    def getCondition(self):
+        return "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+    def getMessageParameters(self):
+        return {"objectName": "`o`.`nmae`", "proposal": "`id`"}
+
+
+def test_an_unknown_column_points_at_its_place_and_the_nearest_name():
+    (statement,) = parse("SELECT o.id,\n  o.nmae FROM orders AS o")
+    error = located(Unresolved("no"), statement.query, ["id", "name"])
+    assert (error.line, error.column) == (2, 5)
+    assert error.trouble == "no column called 'nmae'"
+    assert error.hint == "Did you mean 'name'?"
