@@ -65,19 +65,19 @@ class TestCsv(FormatContract):
     junk = (b'"', b'a,"b', b"a,b,c,d", b"")
 
     def storable(self, sql_type, value):
-        """An empty record is none, [NULL] looks like NULL, and what an ARRAY holds is not quoted."""
+        """An empty record is none, [NULL] looks like NULL, and parts of a cell are not quoted."""
         if sql_type.startswith(("ARRAY", "ROW")) and value is not None:
             parts = list(value.values() if isinstance(value, dict) else value)
             texts = [part for part in parts if isinstance(part, str)]
-            return parts not in ([], [None]) and not any(
-                text in ("", "NULL") or ";" in text for text in texts
-            )
+            ambiguous = any(text in ("", "NULL") or ";" in text for text in texts)
+            return parts not in ([], [None]) and not ambiguous
         return value not in ("", b"", "NULL") and in_milliseconds(value)
 
 
 class TestTsv(TestCsv):
     plugin = Csv(field_delimiter="\\t", quote_character="'", null_literal="NULL")
     junk = (b"'", b"a\t'b", b"")
+    examples = 8
 
 
 class TestRaw(FormatContract):
