@@ -167,19 +167,23 @@ def json_loop(messages: Sequence[bytes]) -> pa.RecordBatch:
 
 
 def debezium_loop(messages: Sequence[bytes]) -> pa.RecordBatch:
-    rows, kinds = [], []
-    for message in messages:
+    rows, kinds, origin = [], [], []
+    for index, message in enumerate(messages):
         change = orjson.loads(message)
         if change["op"] in "cr":
             rows.append(change["after"])
             kinds.append(0)
+            origin.append(index)
         elif change["op"] == "u":
             rows += (change["before"], change["after"])
             kinds += (1, 2)
+            origin += (index, index)
         else:
             rows.append(change["before"])
             kinds.append(3)
+            origin.append(index)
     pa.array(kinds, pa.int8())
+    pa.array(origin, pa.int32())
     return _columns({name: [row.get(name) for row in rows] for name in PRODUCTS.names}, PRODUCTS)
 
 
