@@ -1,0 +1,102 @@
+"""Writes numbered rows to a topic, drawn from a seed, and remembers how many of each key."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections import Counter
+from typing import Any
+
+from .checker import Seen
+
+
+class Ledger:
+    """What was sent: for each key the rows 0…n-1, acknowledged by all replicas."""
+
+    def __init__(self, servers: str, topic: str, *, keys: int = 50, seed: int = 0) -> None:
+        self.topic, self.sent = topic, Counter[str]()
+        self._servers = servers
+        self._keys = [f"k{number}" for number in range(keys)]
+        self._random = random.Random(seed)
+        self._aborted = 0
+        self._running: threading.Thread | None = None
+        self._over = threading.Event()
+        self._failed: BaseException | None = None
+
+    @property
+    def rows(self) -> int:
+        return self.sent.total()
+
+    def send(self, count: int, *, pad: int = 0) -> None:
+        """Write that many more rows, each with `pad` bytes of ballast."""
+        producer = self._producer()
+        ballast = "x" * pad
+        for _ in range(count):
+            key = self._random.choice(self._keys)
+            self._produce(producer, key, self.sent[key], ballast)
+            self.sent[key] += 1
+        _deliver(producer)
+
+    def send_and_abort(self, count: int) -> None:
+        """Write rows nobody may see: their transaction is taken back."""
+        producer = self._producer(**{"transactional.id": f"aborting-{self.topic}"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for _ in range(count):
+            self._aborted += 1
+            self._produce(producer, self._random.choice(self._keys), -self._aborted, "")
+        _deliver(producer)
+        producer.abort_transaction(30)
+
+    def keep_sending(self, count: int, *, pieces: int, pause: float) -> None:
+        """Write rows in the background, in so many pieces; `finish()` waits for the last."""
+        self._over.clear()
+
+        def run() -> None:
+            try:
+                for piece in range(pieces):
+                    self.send(count // pieces + (count % pieces if piece == 0 else 0))
+                    if self._over.wait(pause):
+                        return
+            except BaseException as error:
+                self._failed = error
+
+        self._running = threading.Thread(target=run, daemon=True)
+        self._running.start()
+
+    def finish(self, timeout: float = 600) -> None:
+        if self._running is not None:
+            self._running.join(timeout)
+            assert not self._running.is_alive(), "the ledger is still being written"
+            self._running = None
+        if self._failed is not None:
+            raise self._failed
+
+    def stop(self) -> None:
+        """End the background writing after the piece under way."""
+        self._over.set()
+        self.finish()
+
+    def _producer(self, **settings: str) -> Any:
+        from confluent_kafka import Producer
+
+        safe = {"bootstrap.servers": self._servers, "enable.idempotence": True, "linger.ms": 20}
+        return Producer({**safe, "queue.buffering.max.messages": 10_000_000, **settings})
+
+    def _produce(self, producer: Any, key: str, sequence: int, ballast: str) -> None:
+        value = f'{{"key":"{key}","seq":{sequence},"pad":"{ballast}"}}'
+        producer.produce(self.topic, value.encode(), key.encode())
+        if sequence % 1000 == 0:
+            producer.poll(0)
+
+
+def _deliver(producer: Any) -> None:
+    left = producer.flush(300)
+    assert left == 0, f"{left} rows of the ledger were not delivered"
+
+
+def parse(value: bytes, place: tuple[object, ...] = ()) -> Seen:
+    """A row of a ledger from its JSON text."""
+    row = json.loads(value)
+    return Seen(row["key"], row["seq"], place)

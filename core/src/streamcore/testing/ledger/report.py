@@ -1,0 +1,92 @@
+"""A pytest plugin: one line for each test of a soak, and the table in docs/reliability.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .scenario import Scale
+
+FILE = "STREAMCORE_RELIABILITY_REPORT"
+BEGIN, END = "<!-- soak: begin -->", "<!-- soak: end -->"
+HEAD = "| # | test | scale | result | seed | date |\n|---|---|---|---|---|---|\n"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is told about one test."""
+
+    number: int
+    name: str
+    scale: str
+    result: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.name} · {self.scale} · {self.result} · seed {self.seed}"
+
+
+_lines: list[Line] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, Any]:
+    """Note each scenario that has run."""
+    report = yield
+    scale = getattr(item, "funcargs", {}).get("scale")
+    if call.when == "call" and isinstance(scale, Scale):
+        details = "; ".join(f"{name} {value}" for name, value in scale.measured.items())
+        outcome = "passed" if report.passed else "FAILED"
+        result = f"{outcome} in {call.duration:.0f} s" + (f": {details}" if details else "")
+        name = item.originalname.removeprefix("test_").replace("_", " ")
+        _lines.append(Line(scale.number, name, str(scale), result, scale.seed))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the lines, and put them into the file that the environment names."""
+    if not _lines:
+        return
+    terminalreporter.section("reliability")
+    for line in sorted(_lines, key=lambda line: line.number):
+        terminalreporter.write_line(str(line))
+    if target := os.environ.get(FILE):
+        write(Path(target), _lines)
+
+
+def write(target: Path, lines: list[Line]) -> None:
+    """Replace the rows of these tests between the markers; rows of others stay."""
+    text = target.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    table, after = rest.split(END)
+    rows = {_identity(row): row for row in re.findall(r"^\| \d.*$", table, re.M)}
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    for line in lines:
+        cells = [str(line.number), line.name, line.scale, line.result, str(line.seed), today]
+        row = "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
+        rows[_identity(row)] = row
+    ordered = sorted(rows.items(), key=lambda item: (int(item[0][0]), item[0][1]))
+    body = HEAD + "".join(f"{row}\n" for _, row in ordered)
+    machine = f"Machine of the last run: {os.cpu_count()} cores, {_memory()}, {_system()}.\n"
+    target.write_text(f"{before}{BEGIN}\n{body}\n{machine}{END}{after}", encoding="utf-8")
+
+
+def _identity(row: str) -> tuple[str, str]:
+    cells = [cell.strip() for cell in row.strip("|").split(" | ")]
+    return cells[0], cells[1]
+
+
+def _memory() -> str:
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+
+
+def _system() -> str:
+    return f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"

@@ -1,0 +1,57 @@
+"""One test at two scales: small in every run, full in a soak, both from a printed seed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+SEED, SHRINK = "STREAMCORE_SEED", "STREAMCORE_SOAK_SCALE"
+
+
+@dataclass
+class Scale:
+    """How much of a fault a test meets: `scale.rows` is a figure of it, `seed` repeats the run."""
+
+    number: int
+    """The test's row in docs/reliability.md."""
+    figures: Mapping[str, int]
+    seed: int = 0
+    measured: dict[str, str] = field(default_factory=dict)
+    """What the report shows beside the result."""
+
+    def __getattr__(self, name: str) -> int:
+        if name in (figures := self.__dict__.get("figures", {})):
+            return int(figures[name])
+        raise AttributeError(name)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count:,} {name}" for name, count in self.figures.items())
+
+
+def scenario(
+    number: int, *, small: Mapping[str, int], full: Mapping[str, int]
+) -> Callable[..., Any]:
+    """Give a test its `scale`: a small one for every run, and the full one for soaks alone."""
+    soak = [pytest.mark.soak, pytest.mark.timeout(7200)]
+    sizes = [
+        pytest.param(Scale(number, small), id="small", marks=pytest.mark.timeout(900)),
+        pytest.param(Scale(number, _shrunk(small, full)), id="full", marks=soak),
+    ]
+    return pytest.mark.parametrize("scale", sizes, indirect=True)
+
+
+def _shrunk(small: Mapping[str, int], full: Mapping[str, int]) -> Mapping[str, int]:
+    """A share of the full figures, if the environment asks for one; never below the small ones."""
+    share = float(os.environ.get(SHRINK, "1"))
+    return {name: max(small.get(name, 0), int(count * share)) for name, count in full.items()}
+
+
+def seeded(scale: Scale) -> Scale:
+    """The same scale with the seed of this run: from the environment, or a new one."""
+    chosen = int(os.environ.get(SEED) or secrets.randbelow(2**31))
+    return Scale(scale.number, scale.figures, chosen)

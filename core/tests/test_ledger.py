@@ -1,0 +1,121 @@
+"""The checker is checked: each fault planted into a good history is found, and only that one."""
+
+import random
+
+import pytest
+from streamcore.testing.ledger import Ledger, LiveReader, Seen, compare, read_to_end
+from streamcore.testing.ledger.report import BEGIN, END, Line, write
+
+SENT = {"a": 40, "b": 25, "c": 1}
+
+
+def history(seed=7):
+    """All rows, keys interleaved, each key in its order."""
+    dice, left, rows = random.Random(seed), dict(SENT), []
+    while left:
+        key = dice.choice(sorted(left))
+        rows.append(Seen(key, SENT[key] - left[key], (0, len(rows))))
+        left[key] -= 1
+        if not left[key]:
+            del left[key]
+    return rows
+
+
+def kinds(findings):
+    return {kind: len(rows) for kind, rows in vars(findings).items() if rows}
+
+
+def index(rows, key, sequence):
+    return next(i for i, row in enumerate(rows) if row[:2] == (key, sequence))
+
+
+def test_a_good_history_has_no_findings():
+    findings = compare(SENT, history(), history())
+    assert not findings
+    assert str(findings) == "nothing wrong"
+
+
+@pytest.mark.parametrize("row", [("a", 0), ("a", 39), ("b", 12), ("c", 0)])
+def test_one_lost_row_is_found(row):
+    rows = [each for each in history() if each[:2] != row]
+    findings = compare(SENT, rows)
+    assert kinds(findings) == {"lost": 1}
+    assert f"1 lost ({row[0]}/{row[1]})" in str(findings)
+
+
+@pytest.mark.parametrize("at", [0, 30, 66])
+def test_one_duplicate_is_found_wherever_it_lands(at):
+    rows = history()
+    rows.insert(at, Seen("c", 0, (0, 99)))
+    assert kinds(compare(SENT, rows)) == {"duplicated": 1}
+
+
+def test_a_swap_within_a_key_is_found_and_one_between_keys_is_none():
+    rows = history()
+    first, second = index(rows, "a", 11), index(rows, "a", 12)
+    rows[first], rows[second] = rows[second], rows[first]
+    assert kinds(compare(SENT, rows)) == {"reordered": 1}
+    assert not compare(SENT, rows, ordered=False)
+    rows = history()
+    at = next(i for i in range(len(rows)) if rows[i].key != rows[i + 1].key)
+    rows[at], rows[at + 1] = rows[at + 1], rows[at]
+    assert not compare(SENT, rows)
+
+
+def test_a_row_that_was_shown_and_taken_back_is_found():
+    rows = history()
+    findings = compare(SENT, [row for row in rows if row[:2] != ("b", 3)], live=rows)
+    assert kinds(findings) == {"lost": 1, "aborted": 1}
+
+
+def test_a_row_of_an_aborted_transaction_is_found():
+    assert kinds(compare(SENT, [*history(), Seen("a", -1)])) == {"aborted": 1}
+
+
+def test_a_live_reader_that_saw_a_row_twice_or_late_is_told():
+    rows = history()
+    assert kinds(compare(SENT, rows, live=[*rows, Seen("a", 3)])) == {
+        "duplicated": 1,
+        "reordered": 1,
+    }
+
+
+def test_a_row_nobody_sent_is_found():
+    assert kinds(compare(SENT, [*history(), Seen("a", 40), Seen("z", 0)])) == {"unknown": 2}
+
+
+def test_a_real_topic_is_read_live_and_to_its_end_without_aborted_rows(kafka, kafka_topic):
+    topic = kafka_topic(3)
+    ledger = Ledger(kafka.bootstrap_servers, topic, keys=5, seed=3)
+    live = LiveReader(kafka.bootstrap_servers, topic)
+    ledger.send(300)
+    ledger.send_and_abort(50)
+    ledger.keep_sending(200, pieces=4, pause=0.01)
+    ledger.finish()
+    live.wait_for(500, 30)
+    final = read_to_end(kafka.bootstrap_servers, topic)
+    assert ledger.rows == len(final) == 500
+    assert not compare(ledger.sent, final, live.stop())
+    assert kinds(compare(ledger.sent, final[1:])) == {"lost": 1}
+
+
+def test_equal_seeds_give_equal_ledgers(kafka, kafka_topic):
+    sent = []
+    for seed in (5, 5, 6):
+        ledger = Ledger(kafka.bootstrap_servers, kafka_topic(), seed=seed)
+        ledger.send(100)
+        sent.append(ledger.sent)
+    assert sent[0] == sent[1] != sent[2]
+
+
+def test_the_report_replaces_its_own_rows_and_keeps_the_rest(tmp_path):
+    file = tmp_path / "reliability.md"
+    file.write_text(f"before\n{BEGIN}\n{END}\nafter\n")
+    write(file, [Line(12, "late", "5 rows", "passed", 1), Line(2, "kill", "9 rows", "FAILED", 2)])
+    write(file, [Line(2, "kill", "9 rows", "passed | twice", 3)])
+    text = file.read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ") and line[2].isdigit()]
+    assert [row.split(" | ")[1] for row in rows] == ["kill", "late"]
+    assert "passed / twice | 3 |" in rows[0]
+    assert text.startswith("before\n")
+    assert text.endswith(f"{END}\nafter\n")
