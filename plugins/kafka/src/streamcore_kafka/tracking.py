@@ -12,6 +12,7 @@ from streamcore import DataLossError
 
 from . import positions
 from .discovery import Cluster, Topic, TopicGone, reads_committed
+from .hanging import Hanging
 from .planning import admit, task_count
 from .progress import Partition, Positions, Progress
 
@@ -35,6 +36,7 @@ class Tracker:
     ) -> None:
         self._kafka, self._cluster, self._record_size = kafka, cluster, record_size
         self._stable = reads_committed(kafka.properties)
+        self._hanging = Hanging(cluster)
         # Changes of one key must reach one task in their order; plain rows may be read faster.
         self._may_split = kafka.scan_parallelism is not None and not (
             ordered or kafka.format.changelog
@@ -144,6 +146,8 @@ class Tracker:
         """How far each log reaches; never short of where we are without saying so."""
         fresh, self._just_discovered, self._cut_off = self._just_discovered, False, {}
         ends = dict(self._cluster.latest(begins, stable=self._stable))
+        if self._stable:
+            self._hanging.look(ends)
         behind = [each for each, end in ends.items() if end < begins[each]]
         behind = [each for each in behind if begins[each] < start.until.get(each, begins[each] + 1)]
         if not behind:

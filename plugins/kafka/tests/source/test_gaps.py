@@ -9,7 +9,7 @@ import time
 import pytest
 from confluent_kafka import Producer
 from streamcore import DataLossError
-from streamcore_kafka import fetching
+from streamcore_kafka import fetching, hanging
 from streamcore_kafka.fetching import Fetcher
 from streamcore_kafka.progress import Range
 
@@ -87,6 +87,23 @@ def test_an_open_transaction_ends_a_batch_before_it(
     assert query.batch() == []
     pending.commit_transaction(20)
     assert query.until(3) == rows_of(3, 2)
+
+
+def test_a_transaction_that_stays_open_is_named_once(
+    drive, transaction, produce, kafka_topic, people, monkeypatch, caplog
+):
+    monkeypatch.setattr(hanging, "PATIENCE", 0.0)
+    topic = kafka_topic()
+    pending = transaction(topic, people(2), "open")
+    produce(topic, people(3, 2))
+    query = drive(topic, COMMITTED)
+    for _ in range(4):
+        assert query.batch() == []
+    (warning,) = [each.getMessage() for each in caplog.records if "still open" in each.getMessage()]
+    assert warning.startswith(f"topic '{topic}' partition 0: a transaction that is still open at")
+    assert "keeps 5 offsets from being read" in warning
+    pending.abort_transaction(20)
+    query.until(3)
 
 
 def test_reading_only_committed_records_from_now_on_is_no_data_loss(
