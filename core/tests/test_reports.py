@@ -39,6 +39,24 @@ def test_a_task_tried_again_replaces_its_report():
         collector.close()
 
 
+def test_marks_are_those_of_the_latest_batch_and_of_its_slowest_task():
+    collector = Collector()
+    try:
+        told = [(0, 0, 90), (1, 0, 5), (1, 1, 7), (0, 1, 80)]
+        for count, (batch, task, mark) in enumerate(told, 1):
+            marks, note = {"send-ms": mark}, [f"task {task}"]
+            send(collector.address, Report("t", "sink", "q", batch, task, {"rows": 1}, marks, note))
+            assert arrived(collector, "t", "sink", "rows", count)
+        send(collector.address, Report("t", "sink", "q", 2, 0, {"rows": 1}))
+        assert arrived(collector, "t", "sink", "rows", 5)
+        assert collector.heard("q")["t", "sink"].marks == {"send-ms": 7}
+        assert collector.heard("other") == {}
+        assert collector.totals("t", "sink", "other") == {}
+        assert collector.notes("q")[-1] == ("t", 0, "task 1")
+    finally:
+        collector.close()
+
+
 def test_memory_stays_flat_over_many_batches():
     collector = Collector()
     try:

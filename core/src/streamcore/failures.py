@@ -8,6 +8,8 @@ from enum import Enum
 
 from .errors import RecordError
 
+_NOTES = 5
+
 
 class FailureHandler(Enum):
     """The choices of `scan.deser.failure-handler`."""
@@ -42,11 +44,15 @@ class FailurePolicy:
         self._handler, self._send = handler, send
         self.skipped = 0
         self.dead_lettered = 0
+        self.notes: list[str] = []
+        """Where some of them were, and why they are no rows."""
 
     def apply(self, bad: Sequence[BadRecord]) -> None:
         """Raise, count, or send away; a dead letter that cannot be sent raises too."""
         if not bad:
             return
+        noted = bad[: _NOTES - len(self.notes)]
+        self.notes += [f"{each.position}: {each.reason}" for each in noted]
         if self._handler is FailureHandler.SKIP:
             self.skipped += len(bad)
         elif self._handler is FailureHandler.DEAD_LETTER and self._send:

@@ -1,8 +1,9 @@
 """The way back from tasks to the driver: what each task read, rejected and wrote.
 
-Spark gives Python sources no channel to the driver. A job that wants the counts opens a
-`Collector` and sends its address along with the table; each task reports once, when it ends.
-Losing a report never fails a task, and a task that is tried again replaces its report.
+Spark gives Python sources no channel to the driver. A process that wants the counts calls
+`listen`; from then on its address travels along with every table, and each task reports once,
+when it ends. Losing a report never fails a task, and a task that is tried again replaces its
+report.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ import secrets
 import socket
 import socketserver
 import threading
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 _SECONDS = 2.0
+_LONGEST = 65536
+_NOTES = 50
+
+Side = tuple[str, str, str]
+"""A query, a table, and 'source' or 'sink'."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +36,24 @@ class Report:
     batch: int
     task: int
     counts: Mapping[str, float] = field(default_factory=dict)
+    """What is added up over tasks and batches."""
+    marks: Mapping[str, float] = field(default_factory=dict)
+    """What is true of this batch only; of its tasks, the largest counts."""
+    notes: Sequence[str] = ()
+    """What people should read: a few of the records that were let go, and why."""
 
     @property
     def slot(self) -> tuple[str, str, str, int, int]:
         return self.table, self.side, self.query, self.batch, self.task
+
+
+@dataclass
+class Heard:
+    """All reports of one side of one table."""
+
+    counts: dict[str, float] = field(default_factory=dict)
+    marks: dict[str, float] = field(default_factory=dict)
+    """Those of the latest batch that had any."""
 
 
 def send(address: str, report: Report) -> bool:
@@ -58,8 +78,12 @@ class Collector:
         self._token = secrets.token_hex(16)
         self._lock = threading.Lock()
         self._reports: dict[tuple[str, str, str, int, int], Report] = {}
-        self._settled: defaultdict[tuple[str, str], defaultdict[str, float]] = defaultdict(
+        self._settled: defaultdict[Side, defaultdict[str, float]] = defaultdict(
             lambda: defaultdict(float)
+        )
+        self._marks: dict[Side, tuple[int, dict[str, float]]] = {}
+        self._notes: defaultdict[str, deque[tuple[str, int, str]]] = defaultdict(
+            lambda: deque(maxlen=_NOTES)
         )
         collector = self
 
@@ -67,7 +91,7 @@ class Collector:
             timeout = _SECONDS
 
             def handle(self) -> None:
-                collector._take(self.rfile.readline(65536))
+                collector._take(self.rfile.readline(_LONGEST))
 
         class Server(socketserver.ThreadingTCPServer):
             daemon_threads = True
@@ -77,20 +101,44 @@ class Collector:
         self.address = f"{host}:{self._server.server_address[1]}/{self._token}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def totals(self, table: str, side: str) -> dict[str, float]:
+    def totals(self, table: str, side: str, query: str | None = None) -> dict[str, float]:
         """Everything reported for one side of one table so far, added up."""
+        total: defaultdict[str, float] = defaultdict(float)
         with self._lock:
-            total = defaultdict(float, self._settled[table, side])
+            for (told, name, end), counts in self._settled.items():
+                if (name, end) == (table, side) and query in (None, told):
+                    _add(total, counts)
             for report in self._reports.values():
-                if (report.table, report.side) == (table, side):
-                    for name, count in report.counts.items():
-                        total[name] += count
+                same = (report.table, report.side) == (table, side)
+                if same and query in (None, report.query):
+                    _add(total, report.counts)
         return dict(total)
+
+    def heard(self, query: str) -> dict[tuple[str, str], Heard]:
+        """What the tasks of a query said, by table and side."""
+        found: dict[tuple[str, str], Heard] = {}
+        with self._lock:
+            for (told, table, side), counts in self._settled.items():
+                if told == query:
+                    _add(found.setdefault((table, side), Heard()).counts, counts)
+            reports = [each for each in self._reports.values() if each.query == query]
+            marks = {side: dict(kept) for side, (_, kept) in self._marks.items()}
+        for report in reports:
+            _add(found.setdefault((report.table, report.side), Heard()).counts, report.counts)
+        for (table, side), heard in found.items():
+            heard.marks = marks.get((query, table, side), {})
+        return found
+
+    def notes(self, query: str) -> list[tuple[str, int, str]]:
+        """The last notes of a query's tasks, as (table, batch, text)."""
+        with self._lock:
+            return list(self._notes[query])
 
     def sides(self) -> list[tuple[str, str]]:
         """The (table, side) pairs anything was reported for."""
         with self._lock:
-            return sorted({(r.table, r.side) for r in self._reports.values()} | set(self._settled))
+            settled = {(table, side) for _, table, side in self._settled}
+            return sorted({(r.table, r.side) for r in self._reports.values()} | settled)
 
     def close(self) -> None:
         self._server.shutdown()
@@ -106,7 +154,11 @@ class Collector:
             return  # not one of ours; a stranger's bytes must not disturb the job
         with self._lock:
             self._reports[report.slot] = report
+            self._notes[report.query].extend(
+                (report.table, report.batch, note) for note in report.notes
+            )
             self._settle(report)
+            self._mark(report)
 
     def _settle(self, newest: Report) -> None:
         """Add batches that can no longer be retried to the totals, so that memory stays flat."""
@@ -117,5 +169,41 @@ class Collector:
         ]
         for slot in old:
             report = self._reports.pop(slot)
-            for name, count in report.counts.items():
-                self._settled[report.table, report.side][name] += count
+            _add(self._settled[report.query, report.table, report.side], report.counts)
+
+    def _mark(self, report: Report) -> None:
+        side = (report.query, report.table, report.side)
+        batch, kept = self._marks.get(side, (-1, {}))
+        if report.marks and report.batch >= batch:
+            before = kept if report.batch == batch else {}
+            largest = {
+                name: max(mark, before.get(name, mark)) for name, mark in report.marks.items()
+            }
+            self._marks[side] = (report.batch, {**before, **largest})
+
+
+def _add(total: dict[str, float], counts: Mapping[str, float]) -> None:
+    for name, count in counts.items():
+        total[name] = total.get(name, 0) + count
+
+
+_listening: list[Collector] = []
+_opening = threading.Lock()
+
+
+def listen(host: str = "127.0.0.1") -> Collector:
+    """This process's own collector, opened by the first call."""
+    with _opening:
+        if not _listening:
+            _listening.append(Collector(host))
+        return _listening[0]
+
+
+def listening() -> Collector | None:
+    """This process's collector, if it has opened one."""
+    return _listening[0] if _listening else None
+
+
+def address() -> str:
+    """Where tasks report to this process; empty when it does not listen."""
+    return _listening[0].address if _listening else ""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from .. import reports
 from ..errors import OptionError
 from ..table import Table
 from ..values import Secret
@@ -29,7 +30,12 @@ class Carried:
 
 
 def pack(options: Mapping[str, str | Secret], table: Table | None = None) -> dict[str, str]:
-    """Make the one Spark option that carries a table and its options."""
+    """Make the one Spark option that carries a table and its options.
+
+    If this process listens to what tasks report, its address goes along.
+    """
+    if table is not None and not table.reports:
+        table = replace(table, reports=reports.address())
     plain = {k: v.reveal() if isinstance(v, Secret) else v for k, v in options.items()}
     payload = {"options": plain, "table": table.to_json() if table else None}
     return {JSON_OPTION: json.dumps(payload, sort_keys=True)}

@@ -45,7 +45,10 @@ class StreamcoreDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         connector, table = self._resolve(schema, writing=False)
-        return connector.stream_reader(table)
+        reader = connector.stream_reader(table)
+        if table.reports:
+            _tell_the_table(reader, table.name)
+        return reader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         connector, table = self._resolve(schema, writing=True)
@@ -77,3 +80,13 @@ class StreamcoreDataSource(DataSource):
             table = carried.table.reading(names)
         check_table(connector, table, writing=writing)
         return connector, table
+
+
+def _tell_the_table(reader: DataSourceStreamReader, name: str) -> None:
+    """Have Spark's progress say which of a query's sources reads which table."""
+    told: Any = reader.reportLatestOffset
+
+    def report_latest_offset() -> dict[str, Any]:
+        return {**(told() or {}), "table": name}
+
+    reader.reportLatestOffset = report_latest_offset  # type: ignore[method-assign]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from confluent_kafka import (
+    TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     IsolationLevel,
     KafkaError,
@@ -308,6 +309,7 @@ def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:
 
 
 __all__ = [
+    "TIMESTAMP_NOT_AVAILABLE",
     "ConfigResource",
     "Consumer",
     "IsolationLevel",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamcore import Table
 from streamcore.failures import BadRecord, FailureHandler, FailurePolicy
-from streamcore.reports import Report, send
 from streamcore.rows import Assembled, Assembler, key_value
-from streamcore.spark.task import Task
+from streamcore.spark.reporting import report
 from streamcore.spark.types import arrow_output
 
 from . import client
@@ -39,7 +39,9 @@ def read_rows(
     fetcher, policy = Fetcher(kafka, ranges), _policy(kafka)
     needs_keys = kafka.key_format is not None
     records = rows = ignored = 0
+    marks: dict[str, float] = {}
     for chunk in fetcher.chunks():
+        fetched, (known, event_time) = time.time(), chunk[-1].timestamp()
         keys = list(map(client.Message.key, chunk)) if needs_keys else [None] * len(chunk)
         values = list(map(client.Message.value, chunk))
         metadata = metadata_arrays(assembler.metadata_keys, chunk)
@@ -47,20 +49,21 @@ def read_rows(
         policy.apply(_bad_records(found, chunk))
         records, rows = records + len(chunk), rows + found.batch.num_rows
         ignored += found.ignored
+        if known != client.TIMESTAMP_NOT_AVAILABLE:
+            marks["fetch-lag-ms"] = round(fetched * 1000) - event_time
+            marks["emit-lag-ms"] = round(time.time() * 1000) - event_time
         del chunk, keys, values, metadata  # not kept while Spark takes the rows
         yield found.batch
-    _report(
-        table,
-        {
-            "records": records,
-            "bytes": fetcher.bytes,
-            "rows": rows,
-            "ignored": ignored,
-            "skipped": policy.skipped,
-            "dead-lettered": policy.dead_lettered,
-            "lost": fetcher.lost,
-        },
-    )
+    counts = {
+        "records": records,
+        "bytes": fetcher.bytes,
+        "rows": rows,
+        "ignored": ignored,
+        "skipped": policy.skipped,
+        "dead-lettered": policy.dead_lettered,
+        "lost": fetcher.lost,
+    }
+    report(table, "source", counts, marks, policy.notes)
 
 
 def _policy(kafka: Kafka) -> FailurePolicy:
@@ -82,11 +85,3 @@ def _bad_records(found: Assembled, chunk: Sequence[Any]) -> list[BadRecord]:
         headers = tuple(message.headers() or ())
         bad.append(BadRecord(position, reason, message.key(), message.value(), place, headers))
     return bad
-
-
-def _report(table: Table, counts: dict[str, float]) -> None:
-    if table.reports:
-        task = Task.current()
-        batch = -1 if task.batch is None else task.batch
-        report = Report(table.name, "source", task.query, batch, task.partition, counts)
-        send(table.reports, report)

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from streamcore import Table
-from streamcore.reports import Report, send
+from streamcore.spark.reporting import report
 from streamcore.spark.task import Task
 
 from .connector import Delivery
@@ -81,19 +81,11 @@ class _Writing:
         return written
 
     def _report(self, written: Written) -> None:
-        task, batch = written.task, written.task.batch
-        counts = {"rows": written.rows, "bytes": written.bytes, "send-seconds": written.seconds}
-        send(
-            self._table.reports,
-            Report(
-                self._table.name,
-                "sink",
-                task.query,
-                -1 if batch is None else batch,
-                task.partition,
-                counts,
-            ),
-        )
+        counts: dict[str, float] = {"rows": written.rows, "bytes": written.bytes}
+        if self._ticket is not None and (written.rows or written.repeated):
+            counts["repeated-transactions" if written.repeated else "transactions"] = 1
+        marks = {"send-ms": round(written.seconds * 1000, 3)} if written.rows else {}
+        report(self._table, "sink", counts, marks)
 
     def _encoded(self, iterator: Iterator[pa.RecordBatch], task: int) -> Iterator[Messages]:
         from .client import partitions_of

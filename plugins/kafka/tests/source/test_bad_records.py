@@ -52,6 +52,7 @@ def test_bad_records_can_be_skipped_and_are_counted(table, produce, kafka_topic,
             "skipped": 2,
             "dead-lettered": 0,
             "lost": 0,
+            "retries": 0,
         }
     finally:
         collector.close()

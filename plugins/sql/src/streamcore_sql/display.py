@@ -11,10 +11,12 @@ import click
 
 from .connectors.row_text import value_text
 from .live import Change
+from .monitoring import wording
 from .progress import Progress, now
 from .results import Done, Listing, Rows, Text
 
 _EVERY = 10.0
+_TOPICS = 4
 
 
 class Display(Protocol):
@@ -116,7 +118,7 @@ class LiveDisplay(LineDisplay):
         from rich.console import Console
         from rich.live import Live
 
-        self._live = Live(console=Console(stderr=True), refresh_per_second=4, transient=False)
+        self._live = Live(console=Console(stderr=True), refresh_per_second=2, transient=False)
         self._running = False
 
     def say(self, text: str) -> None:
@@ -129,7 +131,7 @@ class LiveDisplay(LineDisplay):
         if not self._running:
             self._live.start()
             self._running = True
-        self._live.update(_table(looks))
+        self._live.update(view(looks, self._live.console.height))
 
     def close(self) -> None:
         if self._running:
@@ -144,57 +146,61 @@ def line(look: Progress) -> str:
         parts.append(f"{look.done:.0%} of its tasks done")
     if look.batch is not None:
         parts += [f"batch {look.batch}", f"{look.rows_in:,} rows in"]
-    parts += [f"{name} {text}" for name, text in _figures(look).items() if text]
+    parts += [f"{name} {text}" for name, text in figures(look).items() if text]
     return ", ".join(parts)
 
 
-def _figures(look: Progress) -> dict[str, str]:
+def figures(look: Progress) -> dict[str, str]:
+    """What is known of a job, each in a few words; empty where nothing is."""
     return {
-        "in": _rate(look.rate_in),
-        "out": _rate(look.rate_out),
-        "lag": lag(look),
-        "batch": "" if look.batch_seconds is None else f"{look.batch_seconds:.1f} s",
-        "watermark": (look.watermark or "").replace("T", " ").removesuffix("Z"),
-        "late": f"{look.late_rows:,}" if look.late_rows else "",
+        "in": wording.rate(look.rate_in, look.bytes_in),
+        "out": wording.rate(look.rate_out, look.bytes_out),
+        "lag": wording.lag(look),
+        "took": ""
+        if look.batch_seconds is None
+        else wording.batch(look.batch_seconds, look.phases),
+        "watermark": wording.times(look),
+        "let go": wording.let_go(look),
     }
 
 
-def lag(look: Progress) -> str:
-    """How far a job is behind, and when it will be current at this pace."""
-    if look.lag_rows is None and look.lag_seconds is None:
-        return ""
-    if not look.lag_rows and not look.lag_seconds:
-        return "none"
-    text = f"{look.lag_rows:,} rows" if look.lag_rows else f"{look.lag_seconds:.0f} s"
-    if look.catch_up_seconds is None:
-        return text
-    if look.catch_up_seconds == float("inf"):
-        return f"{text}, growing"
-    at = time.strftime("%H:%M:%S", time.localtime(time.time() + look.catch_up_seconds))
-    return f"{text}, current at {at}"
+_COLOURS = {"running": "green", "failed": "red", "stopped": "yellow", "finished": "cyan"}
 
 
-def _rate(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:,.0f} rows/s"
-
-
-def _table(looks: Sequence[Progress]) -> Any:
+def view(looks: Sequence[Progress], height: int) -> Any:
+    """Every job as a block of lines; as a line each if they would not fit."""
+    from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text as RichText
 
-    colours = {"running": "green", "failed": "red", "stopped": "yellow", "finished": "cyan"}
-    columns = ("job", "status", "rows", *_figures(Progress("", "")))
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in columns:
-        table.add_column(name, no_wrap=True)
+    blocks: list[Any] = []
     for look in looks:
-        status = RichText(look.status, style=colours[look.status])
-        rows: Any = f"{look.rows_in:,}" if look.batch is not None else ""
+        status = RichText.assemble((look.job, "bold"), "  ", (look.status, _COLOURS[look.status]))
+        if look.batch is not None:
+            status.append(f"  batch {look.batch}  {look.rows_in:,} rows", "dim")
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(style="dim", width=11)
+        grid.add_column(overflow="fold")
+        told = {name: text for name, text in figures(look).items() if text}
+        for name, text in told.items():
+            late = name == "lag" and ("never" in text or look.dead_lettered)
+            grid.add_row(f"  {name}", RichText(text, "yellow" if late else ""))
+            if name == "lag" and len(look.lag_by_topic) > 1:
+                grid.add_row("", RichText(_topics(look), "dim"))
         if look.done is not None:
-            rows = ProgressBar(total=1.0, completed=look.done, width=20)
-        table.add_row(look.job, status, rows, *_figures(look).values())
-    return table
+            grid.add_row("  done", ProgressBar(total=1.0, completed=look.done, width=30))
+        blocks += [status, grid]
+    lines = sum(2 + len(figures(look)) for look in looks)
+    if lines > height:
+        return Group(*(RichText(line(look), no_wrap=True, overflow="ellipsis") for look in looks))
+    return Group(*blocks)
+
+
+def _topics(look: Progress) -> str:
+    worst = sorted(look.lag_by_topic.items(), key=lambda each: -each[1])
+    told = [f"{topic} {wording.short(rows)}" for topic, rows in worst[:_TOPICS]]
+    return " \u00b7 ".join(told) + (" \u00b7 ..." if len(worst) > _TOPICS else "")
 
 
 def display_for(*, as_json: bool, terminal: bool) -> Display:

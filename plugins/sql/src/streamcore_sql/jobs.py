@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from streamcore import StreamcoreError
 
 from .failures import message_of
+from .monitoring.about import About
+from .monitoring.metrics import Metrics, together
+from .monitoring.monitor import Monitor, batch_tables
+from .monitoring.scrubbing import SECRETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +43,10 @@ class Job:
         """Do something once the job is known to be over."""
         self._at_end.append(action)
 
+    def metrics(self) -> Metrics:
+        """Its figures as of now: records, bytes, rates, lag, times; by table and by name."""
+        return Metrics(self.name, self.status)
+
     @property
     def status(self) -> Status:
         if not self._over():
@@ -51,7 +59,7 @@ class Job:
     def error(self) -> str | None:
         """Why it failed, in one paragraph."""
         failure = self._failure() if self._over() else None
-        return None if failure is None else message_of(failure)
+        return None if failure is None else SECRETS.scrub(message_of(failure))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; False when the time is up first. Raises JobFailed if it failed."""
@@ -92,9 +100,13 @@ class Job:
 class StreamJob(Job):
     """A streaming query."""
 
-    def __init__(self, name: str, query: Any) -> None:
+    def __init__(self, name: str, query: Any, about: About | None = None) -> None:
         super().__init__(name)
         self.query = query
+        self.monitor = Monitor(query, about)
+
+    def metrics(self) -> Metrics:
+        return self.monitor.metrics(self.name, self.status)
 
     def _over(self) -> bool:
         return not self.query.isActive
@@ -113,6 +125,9 @@ class JobSet(Job):
     def __init__(self, name: str, jobs: Sequence[Job]) -> None:
         super().__init__(name)
         self.jobs = list(jobs)
+
+    def metrics(self) -> Metrics:
+        return together(self.name, self.status, [job.metrics() for job in self.jobs])
 
     def _over(self) -> bool:
         running = [job for job in self.jobs if not job._over()]
@@ -159,8 +174,15 @@ def _batches_done(query: Any) -> int:
 class BatchJob(Job):
     """A job that ends by itself, on a thread of its own."""
 
-    def __init__(self, name: str, spark: SparkSession, work: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        spark: SparkSession,
+        work: Callable[[], None],
+        about: About | None = None,
+    ) -> None:
         super().__init__(name)
+        self.about = about or About()
         self._spark, self._work = spark, work
         self._context: Any = spark.sparkContext if hasattr(spark, "_jsparkSession") else None
         self._error: BaseException | None = None
@@ -189,6 +211,9 @@ class BatchJob(Job):
             self._context.cancelJobGroup(self.id)
         else:
             self._spark.interruptTag(self.id)
+
+    def metrics(self) -> Metrics:
+        return Metrics(self.name, self.status, tables=batch_tables(self.id, self.about))
 
     def share_done(self) -> float | None:
         """The share of its tasks that are done, from 0 to 1; None where nobody can tell."""

@@ -1,19 +1,17 @@
-"""How a job goes: rows in and out, rates, lag, batch time and watermark."""
+"""How a job goes, in one look: what it moves, how late it is, and what it had to let go."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections import deque
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .jobs import BatchJob, Job, JobSet, StreamJob
+from .jobs import BatchJob, Job, JobSet
+from .monitoring.metrics import Metrics
 
-_BEFORE_ANY_ROW = "1970-01-01"
-_LAGS = 60
-_LONG_ENOUGH = 5.0
+_REJECTED = ("numRecordsSkipped", "numRecordsIgnored", "numRecordsLost")
 
 
 @dataclass(frozen=True)
@@ -27,139 +25,104 @@ class Progress:
     rows_out: int | None = None
     rate_in: float | None = None
     rate_out: float | None = None
+    bytes_in: float | None = None
+    """Bytes per second, as `bytes_out` is."""
+    bytes_out: float | None = None
     lag_rows: int | None = None
     lag_seconds: float | None = None
+    lag_by_topic: Mapping[str, int] = field(default_factory=dict)
+    drain: float | None = None
+    """By how much the lag shrinks each second."""
     catch_up_seconds: float | None = None
-    """When the lag will be gone at this pace; infinite if it grows."""
+    """When the lag will be gone at this pace; infinite if it does not shrink."""
     batch_seconds: float | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """What the last batch spent its time on, in milliseconds."""
     watermark: str | None = None
+    watermark_seconds: float | None = None
+    """How far the watermark is behind the clock."""
+    event_seconds: float | None = None
+    """How old the newest record was when its row was made."""
     late_rows: int = 0
+    rejected: int = 0
+    dead_lettered: int = 0
+    retries: int = 0
     state_rows: int | None = None
     done: float | None = None
     """The share of a bounded job that is done, from 0 to 1."""
+    query: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        plain = {key: value for key, value in asdict(self).items() if value is not None}
+        plain = {key: value for key, value in asdict(self).items() if value not in (None, {}, "")}
         if plain.get("catch_up_seconds") == float("inf"):
-            plain["catch_up_seconds"] = "never at this pace"
+            plain["catch_up_seconds"] = "never at this rate"
         return plain
 
 
 class Watch:
-    """Looks at jobs again and again, adding up what each batch moved."""
-
-    def __init__(self) -> None:
-        self._totals: dict[str, _Total] = {}
+    """Looks at jobs again and again."""
 
     def look(self, job: Job) -> Iterator[Progress]:
-        """One line per running query of a job."""
+        """One look per running query of a job."""
         if isinstance(job, JobSet):
             for inner in job.jobs:
                 yield from self.look(inner)
-        elif isinstance(job, StreamJob):
-            total = self._totals.setdefault(job.id, _Total())
-            total.add(job.query.recentProgress)
-            yield total.progress(job)
         elif isinstance(job, BatchJob):
-            yield Progress(job.name, job.status, done=job.share_done())
+            found = job.metrics()
+            yield progress_of(found, job.share_done())
+        else:
+            yield progress_of(job.metrics())
 
 
-class _Total:
-    """What one query has moved since it was first looked at."""
+def progress_of(found: Metrics, done: float | None = None) -> Progress:
+    """The figures that matter at a glance, over all tables of a job."""
 
-    def __init__(self) -> None:
-        self.rows_in = self.rows_out = self.late = 0
-        self.knows_output = False
-        self.last: Mapping[str, Any] | None = None
-        self._seen = -1
-        self._lags: deque[tuple[float, float]] = deque(maxlen=_LAGS)
+    def total(side: str, *names: str) -> float | None:
+        known = [each for name in names if (each := found.total(side, name)) is not None]
+        return sum(known) if known else None
 
-    def add(self, recent: list[Any]) -> None:
-        for progress in map(_plain, recent):
-            if progress["batchId"] > self._seen and progress.get("numInputRows"):
-                self._seen = progress["batchId"]
-                self.rows_in += progress["numInputRows"]
-                written = progress["sink"].get("numOutputRows", -1)
-                if written >= 0:
-                    self.rows_out, self.knows_output = self.rows_out + written, True
-                for operator in progress.get("stateOperators") or ():
-                    self.late += operator.get("numRowsDroppedByWatermark", 0)
-            self.last = progress
+    def worst(name: str) -> float | None:
+        return max((each[name] for each in found.of("source") if name in each), default=None)
 
-    def progress(self, job: StreamJob) -> Progress:
-        last = self.last
-        if last is None:
-            return Progress(job.name, job.status)
-        seconds = last["durationMs"].get("triggerExecution", 0) / 1000
-        written = last["sink"].get("numOutputRows", -1)
-        watermark = (last.get("eventTime") or {}).get("watermark")
-        lag_rows, lag_seconds = _lag(last["sources"])
-        states = [each.get("numRowsTotal", 0) for each in last.get("stateOperators") or ()]
-        return Progress(
-            job.name,
-            job.status,
-            last["batchId"],
-            self.rows_in,
-            self.rows_out if self.knows_output else None,
-            last.get("processedRowsPerSecond") or 0.0,
-            written / seconds if written >= 0 and seconds else None,
-            lag_rows,
-            lag_seconds,
-            self._catch_up(lag_rows if lag_seconds is None else lag_seconds),
-            seconds,
-            None if not watermark or watermark.startswith(_BEFORE_ANY_ROW) else watermark,
-            self.late,
-            sum(states) if states else None,
-        )
-
-    def _catch_up(self, lag: float | None) -> float | None:
-        """The time left, by how fast the lag shrank over the last looks."""
-        if lag is None:
-            return None
-        self._lags.append((time.monotonic(), lag))
-        (start, before), (end, _) = self._lags[0], self._lags[-1]
-        if end - start < _LONG_ENOUGH or not lag:
-            return None
-        pace = (before - lag) / (end - start)
-        return lag / pace if pace > 0 else float("inf")
+    topics: defaultdict[str, int] = defaultdict(int)
+    for table in found.of("source"):
+        for lag in table.lags:
+            if lag.rows is not None:
+                topics[lag.topic] += lag.rows
+    batch, pending = found.get("batchId"), total("source", "pendingRecords")
+    written, emitted = total("sink", "numRecordsOut"), worst("currentEmitEventTimeLag")
+    return Progress(
+        found.job,
+        found.status,
+        None if batch is None else int(batch),
+        int(total("source", "numRecordsIn") or 0),
+        None if written is None else int(written),
+        total("source", "numRecordsInPerSecond"),
+        total("sink", "numRecordsOutPerSecond"),
+        total("source", "numBytesInPerSecond"),
+        total("sink", "numBytesOutPerSecond"),
+        None if pending is None else int(pending),
+        worst("lagSeconds"),
+        dict(topics),
+        found.get("drainPerSecond"),
+        found.get("catchUpSeconds"),
+        _seconds(found.get("batchTime")),
+        found.phases,
+        found.watermark or None,
+        _seconds(found.get("watermarkLag")),
+        _seconds(emitted),
+        int(found.get("numLateRecordsDropped", 0)),
+        int(total("source", *_REJECTED) or 0),
+        int(total("source", "numRecordsDeadLettered") or 0),
+        int((total("source", "numRetries") or 0) + (total("sink", "numRetries") or 0)),
+        None if "stateRows" not in found else int(found["stateRows"]),
+        done,
+        found.query,
+    )
 
 
-def _plain(progress: Any) -> dict[str, Any]:
-    """A progress as a dict, on a classic session and through Spark Connect alike."""
-    found: dict[str, Any] = json.loads(progress.json)
-    return found
-
-
-def _lag(sources: list[dict[str, Any]]) -> tuple[int | None, float | None]:
-    """How far the sources are behind: in rows where they count, in seconds where they keep time."""
-    rows: list[int] = []
-    seconds: list[float] = []
-    for source in sources:
-        end, latest = _offset(source.get("endOffset")), _offset(source.get("latestOffset"))
-        if "offsets" in latest and "offsets" in end:
-            behind = dict(_leaves(latest["offsets"]))
-            done = dict(_leaves(end["offsets"]))
-            rows.append(sum(max(top - done.get(at, 0), 0) for at, top in behind.items()))
-        elif "at" in latest and "at" in end:
-            seconds.append(max(latest["at"] - end["at"], 0) / 1000)
-    return (sum(rows) if rows else None), (max(seconds) if seconds else None)
-
-
-def _offset(value: Any) -> dict[str, Any]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _leaves(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, int]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{path}/{key}")
-        elif isinstance(value, int):
-            yield f"{path}/{key}", value
+def _seconds(millis: float | None) -> float | None:
+    return None if millis is None else millis / 1000
 
 
 def now() -> str:

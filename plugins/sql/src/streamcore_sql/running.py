@@ -10,6 +10,8 @@ from streamcore.spark.carrier import pack
 
 from .failures import spark_errors
 from .jobs import BatchJob, Job, StreamJob
+from .monitoring.about import about_inserts
+from .monitoring.sampling import sampled
 from .planner.inserts import InsertPlan
 from .planner.modes import APPEND
 from .statement_sets import SharedScan, WriteEach
@@ -43,16 +45,19 @@ class Launch:
 
 def start(plan: InsertPlan, launch: Launch) -> Job:
     """Start an INSERT."""
+    about = about_inserts(plan.query.scans, [plan], launch)
     if not plan.query.streaming:
-        return BatchJob(launch.name, plan.frame.sparkSession, lambda: _write_batch(plan))
+        return BatchJob(launch.name, plan.frame.sparkSession, lambda: _write_batch(plan), about)
     with spark_errors(plan.insert.query):
-        return StreamJob(launch.name, _start_stream(plan, launch))
+        return sampled(StreamJob(launch.name, _start_stream(plan, launch), about))
 
 
 def start_each(shared: SharedScan, spark: SparkSession, launch: Launch) -> Job:
     """Start several INSERTs as one query over the source they share."""
     writer = launch.writer(shared.frame(spark), APPEND)
-    return StreamJob(launch.name, writer.foreachBatch(WriteEach(shared.plans)).start())
+    about = about_inserts([shared.scan], shared.plans, launch)
+    query = writer.foreachBatch(WriteEach(shared.plans)).start()
+    return sampled(StreamJob(launch.name, query, about))
 
 
 def _start_stream(plan: InsertPlan, launch: Launch) -> Any:

@@ -14,6 +14,8 @@ from .catalog_files import DirectoryStore
 from .definitions import Definitions
 from .errors import SqlError
 from .jobs import Job
+from .monitoring.listening import listen_on
+from .monitoring.scrubbing import SECRETS
 from .parser import parse
 from .results import Done, Listing, Rows, Text
 from .settings import Settings
@@ -74,6 +76,7 @@ class Session:
         self._spark = spark
         self._variables = {**os.environ, **(variables or {})}
         self._secrets = dict(secrets or {})
+        SECRETS.learn(self._secrets.values())
         self.settings = Settings(name=name, checkpoint=checkpoint, once=once, fresh=fresh)
         store: Store = DirectoryStore(Path(catalog), self.parse) if catalog else MemoryStore()
         self.catalog = Catalog(OverlayStore(store) if dry else store)
@@ -131,6 +134,7 @@ class Session:
 
             name = self.settings.job_name or "streamcore"
             self._spark = session(name, config=self.settings.spark)
+        listen_on(self._spark)
         return self._spark
 
     @property

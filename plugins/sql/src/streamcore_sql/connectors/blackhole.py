@@ -22,9 +22,9 @@ class Blackhole(Connector):
     def writer(self, table: Table) -> DataSourceWriter:
         from .swallow import SwallowingWriter
 
-        return SwallowingWriter()
+        return SwallowingWriter(table)
 
     def stream_writer(self, table: Table) -> DataSourceStreamWriter:
         from .swallow import SwallowingStreamWriter
 
-        return SwallowingStreamWriter()
+        return SwallowingStreamWriter(table)

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 from streamcore import Table
+from streamcore.spark.reporting import report
 from streamcore.spark.types import arrow_output
 
 from .generate import Generator, Stretch
@@ -51,8 +52,11 @@ class _Source:
         schema = arrow_output(self._table.output)
         fields = [column.field for column in self._table.output]
         generator = Generator(fields, self._connector.rules())
+        rows = 0
         for piece in _cut(part.value, _BATCH):
             yield generator.batch(piece, schema)
+            rows += piece.count
+        report(self._table, "source", {"records": rows, "rows": rows})
 
 
 class DatagenReader(_Source, DataSourceReader):

@@ -10,26 +10,32 @@ from pyspark.sql.datasource import (
     DataSourceStreamArrowWriter,
     WriterCommitMessage,
 )
+from streamcore import Table
+from streamcore.spark.reporting import report
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def _swallow(batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-    for _ in batches:
-        pass
-    return WriterCommitMessage()
+class _Swallowing:
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def _swallow(self, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        rows = sum(batch.num_rows for batch in batches)
+        report(self._table, "sink", {"rows": rows})
+        return WriterCommitMessage()
 
 
-class SwallowingWriter(DataSourceArrowWriter):
+class SwallowingWriter(_Swallowing, DataSourceArrowWriter):
     """For batch writes."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return _swallow(iterator)
+        return self._swallow(iterator)
 
 
-class SwallowingStreamWriter(DataSourceStreamArrowWriter):
+class SwallowingStreamWriter(_Swallowing, DataSourceStreamArrowWriter):
     """For streams."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return _swallow(iterator)
+        return self._swallow(iterator)

@@ -15,6 +15,9 @@ from ..fingerprint import Fingerprint
 from ..jobs import Job as Running
 from ..jobs import StreamJob
 from ..launching import _Resumable
+from ..monitoring.about import About, table_about
+from ..monitoring.sampling import sampled
+from ..monitoring.scrubbing import SECRETS
 from ..planner.modes import APPEND
 from ..statements import CreateFunction, Name, Option
 from .batches import TableWriter
@@ -127,10 +130,19 @@ class PlannedJob:
             frame = self.source.stream(self.session.spark)
             with spark_errors(sql_text(self.job.source.node.members["type"])):
                 query = self.launch.writer(frame, APPEND).foreachBatch(self._writer).start()
-            return self._resumable.watch(StreamJob(self.launch.name, query))
+            job = sampled(StreamJob(self.launch.name, query, self._about()))
+            return self._resumable.watch(job)
         except BaseException:
             self._resumable.release()
             raise
+
+    def _about(self) -> About:
+        source, sink = self.source, self.sink
+        tables = (
+            table_about(source.table.name, "source", self.job.source.type, source.options),
+            table_about(self.job.sink.name or "sink", "sink", self.job.sink.type, sink.options),
+        )
+        return About(tables, self.launch.checkpoint, lambda: SECRETS.scrub(self.text()))
 
     def _known_topics(self) -> list[str]:
         """The topics of every table, if the file names them all."""

@@ -1,0 +1,61 @@
+"""Nothing that is shown about a job holds a secret of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from streamcore import Secret
+from streamcore.values import masked
+
+from ..masking import MASK, is_secret_key
+
+_SHORTEST = 4
+"""Shorter texts are part of too many words to be looked for; their option is masked anyway."""
+_WITHIN = re.compile(r"""(?:password|secret)\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
+
+Options = Mapping[str, str | Secret]
+
+
+class Secrets:
+    """What must not be shown, found in the options of tables and in what the user called secret."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts: set[str] = set()
+        self.learn(texts)
+
+    def learn(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            found = {text, *_WITHIN.findall(text)}
+            self._texts |= {each for each in found if len(each) >= _SHORTEST}
+
+    def options(self, given: Options) -> dict[str, str]:
+        """Options as they may be shown; what is hidden here is hidden elsewhere from now on."""
+        shown = {}
+        for key, value in sorted(given.items()):
+            hidden = isinstance(value, Secret) or masked(key, value) == MASK or is_secret_key(key)
+            if hidden:
+                self.learn([value.reveal() if isinstance(value, Secret) else value])
+            shown[key] = MASK if hidden else str(value)
+        return {key: self.scrub(value) for key, value in shown.items()}
+
+    def scrub(self, text: str) -> str:
+        """A text without any of them."""
+        for each in sorted(self._texts, key=len, reverse=True):
+            text = text.replace(each, MASK)
+        return text
+
+    def clean(self, value: Any) -> Any:
+        """A JSON value without any of them."""
+        if isinstance(value, str):
+            return self.scrub(value)
+        if isinstance(value, Mapping):
+            return {self.scrub(str(key)): self.clean(each) for key, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.clean(each) for each in value]
+        return value
+
+
+SECRETS = Secrets()
+"""Those of this process: what one job hides, no other may show."""

@@ -1,0 +1,108 @@
+"""Figures in few words: `4.2 M behind, draining 18 k/s, current at 14:07`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..progress import Progress
+
+_PHASES = {
+    "addBatch": "work",
+    "commitOffsets": "commit",
+    "walCommit": "log",
+    "queryPlanning": "plan",
+    "latestOffset": "look",
+    "getBatch": "fetch plan",
+}
+_DAY = 86400.0
+
+
+def short(number: float) -> str:
+    """A number in two or three figures."""
+    for size, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(number) >= size * 0.9995:
+            scaled = number / size
+            return f"{scaled:.0f}{unit}" if abs(scaled) >= 9.95 else f"{scaled:.1f}{unit}"
+    return f"{number:.0f}" if number == round(number) or abs(number) >= 100 else f"{number:.1f}"
+
+
+def span(seconds: float) -> str:
+    """A length of time, in its largest unit or two."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.0f} days"
+
+
+def lag(look: Progress) -> str:
+    """How far a job is behind, and when it will be current at this pace."""
+    if look.lag_rows is None and look.lag_seconds is None:
+        return ""
+    if not look.lag_rows and not (look.lag_rows is None and look.lag_seconds):
+        return "none"
+    parts = [f"{_behind(look)} behind"]
+    if look.drain is not None and look.drain > 0 and look.lag_rows:
+        parts.append(f"draining {short(look.drain)}/s")
+    if look.catch_up_seconds == float("inf"):
+        parts.append("never at this rate")
+    elif look.catch_up_seconds is not None:
+        parts.append(f"current at {moment(look.catch_up_seconds)}")
+    return ", ".join(parts)
+
+
+def _behind(look: Progress) -> str:
+    time_behind = "" if not look.lag_seconds else span(look.lag_seconds)
+    if not look.lag_rows:
+        return time_behind
+    return f"{short(look.lag_rows)} ({time_behind})" if time_behind else short(look.lag_rows)
+
+
+def moment(seconds: float) -> str:
+    """The time of day in so many seconds, as exactly as that can be meant."""
+    if seconds > 365 * _DAY:
+        return "a time over a year from now"
+    form = "%H:%M:%S" if seconds < 300 else "%H:%M" if seconds < _DAY / 2 else "%Y-%m-%d %H:%M"
+    return time.strftime(form, time.localtime(time.time() + seconds))
+
+
+def batch(seconds: float, phases: Mapping[str, float]) -> str:
+    """The time of a batch and what it was spent on, the longest first."""
+    named = sorted(((millis, _PHASES.get(name, name)) for name, millis in phases.items()))
+    told = [f"{name} {millis / 1000:.1f}" for millis, name in named[::-1] if millis >= 50]
+    return f"{seconds:.1f} s" + (f" ({', '.join(told)})" if told else "")
+
+
+def rate(rows: float | None, size: float | None) -> str:
+    """Rows and bytes in a second."""
+    parts = [] if rows is None else [f"{short(rows)} rows/s"]
+    parts += [] if size is None else [f"{short(size)}B/s" if size >= 1000 else f"{size:.0f} B/s"]
+    return ", ".join(parts)
+
+
+def let_go(look: Progress) -> str:
+    """What did not become rows, and what had to be tried again."""
+    counts = (
+        (look.rejected, "rejected"),
+        (look.dead_lettered, "dead-lettered"),
+        (look.late_rows, "late"),
+        (look.retries, "retry" if look.retries == 1 else "retries"),
+    )
+    return ", ".join(f"{count:,} {name}" for count, name in counts if count)
+
+
+def times(look: Progress) -> str:
+    """The watermark, and how old events are when they come."""
+    parts = []
+    if look.watermark:
+        shown = look.watermark.replace("T", " ").removesuffix("Z").removesuffix(".000")
+        behind = look.watermark_seconds
+        parts.append(shown + ("" if behind is None or behind < 0 else f" ({span(behind)} ago)"))
+    if look.event_seconds is not None:
+        parts.append(f"events {span(max(look.event_seconds, 0))} old")
+    return ", ".join(parts)
