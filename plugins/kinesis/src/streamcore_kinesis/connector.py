@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from streamcore import Problem, Table, at_least, between, option
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DataSourceWriter,
     )
 
+_CLOCKS_DIFFER = timedelta(minutes=1)
 RETRIES = Backoff(50, timedelta(milliseconds=300), timedelta(seconds=1))
 
 
@@ -222,7 +223,9 @@ def timestamp_problems(
             yield Problem(key, "required when the initial position is 'AT_TIMESTAMP'")
         return
     try:
-        parse_timestamp(text, pattern)
+        moment = parse_timestamp(text, pattern)
+        if position is Position.AT_TIMESTAMP and moment > datetime.now(UTC) + _CLOCKS_DIFFER:
+            yield Problem(key, f"'{text}' lies in the future; use 'LATEST' to start from now on")
     except (ValueError, OverflowError):
         yield Problem(
             key,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,12 @@ from .probing import iterator_arguments
 from .retrying import Caller
 from .settings import SourceSettings
 
-CALLS_APART = 0.2
-"""Seconds between two reads of one shard: the service allows five in a second."""
+CALLS_APART = 0.52
+"""Seconds between two reads of one shard by a task.
+
+The service allows five reads of a shard in a second. Two of them are the driver's, who looks where
+slices end; the rest is for the end of one batch and the beginning of the next.
+"""
 _PATIENCE = 300
 """Empty answers in a row before a slice that must still hold records counts as lost."""
 
@@ -26,15 +31,18 @@ Record = dict[str, Any]
 class SliceReader:
     """Yields the records of one slice, a list per answer, fetching one answer ahead."""
 
-    def __init__(self, caller: Caller, settings: SourceSettings, part: Slice) -> None:
+    def __init__(
+        self, caller: Caller, settings: SourceSettings, part: Slice, iterator: str | None = None
+    ) -> None:
         self._caller, self._settings, self._part = caller, settings, part
+        self._given = iterator
         self._last: str | None = None
         self._called = float("-inf")
 
     def records(self) -> Iterator[list[Record]]:
         """The records from the slice's start to its end, in order."""
         with ThreadPoolExecutor(1) as ahead:
-            iterator = self._iterator()
+            iterator = self._given or self._iterator()
             waiting: Future[Any] | None = ahead.submit(self._answer, iterator) if iterator else None
             empty = 0
             while waiting is not None:
@@ -52,14 +60,21 @@ class SliceReader:
                     yield inside
 
     def _inside(self, found: list[Record]) -> list[Record]:
-        for at, record in enumerate(found):
-            arrival = int(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
-            if not self._part.holds(record["SequenceNumber"], arrival):
-                return found[:at]
+        part = self._part
+        if "seq" in part.stop:  # numbers only grow: the last one speaks for all before it
+            if found and part.holds(found[-1]["SequenceNumber"], 0):
+                return found
+            return [record for record in found if part.holds(record["SequenceNumber"], 0)]
+        if "ts" in part.stop:
+            stop = datetime.fromtimestamp(int(part.stop["ts"]) / 1000, UTC)
+            for at, record in enumerate(found):
+                if record["ApproximateArrivalTimestamp"] >= stop:
+                    return found[:at]
         return found
 
     def _goes_on(self, answer: Any, empty: int) -> bool:
         """Whether the slice may hold records after this answer."""
+        # Records of one millisecond may follow an answer that is zero milliseconds behind.
         if answer["Records"] or answer.get("MillisBehindLatest"):
             return True
         if "ts" in self._part.stop:  # caught up with a moment that lies after the slice's end

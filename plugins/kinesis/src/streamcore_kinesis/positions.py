@@ -73,9 +73,14 @@ def next_frontier(frontier: Mapping[str, Position], shards: Iterable[Shard]) -> 
     by_name = {shard.name: shard for shard in shards}
     above = _ancestors(frontier, by_name)
     ended = {name for name, position in frontier.items() if position == END}
+    present = {*by_name, *frontier}
+    children: dict[str, list[str]] = {}
+    for shard in by_name.values():
+        for parent in shard.parents:
+            children.setdefault(parent, []).append(shard.name)
 
     def done(parent: str) -> bool:
-        return parent in ended or parent in above or parent not in {*by_name, *frontier}
+        return parent in ended or parent in above or parent not in present
 
     starting = [
         shard
@@ -87,8 +92,8 @@ def next_frontier(frontier: Mapping[str, Position], shards: Iterable[Shard]) -> 
     started = {shard.name for shard in starting} | set(frontier)
     result = {shard.name: dict(TRIM) for shard in starting}
     for name, position in frontier.items():
-        children = [s.name for s in by_name.values() if name in s.parents]
-        made_way = all(child in started for child in children) and (children or name not in by_name)
+        heirs = children.get(name, [])
+        made_way = all(heir in started for heir in heirs) and (heirs or name not in by_name)
         if not (position == END and made_way):
             result[name] = position
     return dict(sorted(result.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,8 +20,14 @@ from .positions import END, Position, Shard, at_record, at_time, known_time
 from .retrying import Caller
 from .settings import SourceSettings
 
-_FOLLOWED = 20
+_FOLLOWED = 10
 """Empty answers to follow before the rest of a shard is left to the next batch."""
+_LOOKS, _WITHIN = 2, 1.05
+"""Most reads of a shard within so many seconds; the service allows five, tasks need the rest."""
+_KEPT = 24 * 3_600_000
+"""Every stream keeps a record for at least so many milliseconds."""
+_STALE = 3_600_000
+"""Milliseconds after which an idle shard moves on by a batch without records."""
 
 
 @dataclass
@@ -50,7 +57,10 @@ class Stream:
         if settings.fan_out is not None:
             self.consumer = Consumer(self._caller, settings, settings.fan_out)
         self._skew = 0.0
-        self._idle: dict[str, tuple[Position, str]] = {}
+        self._idle: dict[str, str] = {}
+        self._begun: dict[str, tuple[Position, str]] = {}
+        self._looked: dict[str, deque[float]] = {}
+        self._behind: dict[str, int] = {}
         self._shards: list[Shard] = []
         self._listed_at = float("-inf")
 
@@ -100,10 +110,33 @@ class Stream:
 
     # --- where slices end ---------------------------------------------------------------
 
+    @property
+    def behind(self) -> int:
+        """Milliseconds the ends of the last slices are behind the tips of their shards."""
+        return max(self._behind.values(), default=0)
+
+    def wait_until_due(self) -> None:
+        """Hold back a look that would come too soon after the last one."""
+        pause = max(self._settings.pause.total_seconds(), _WITHIN / _LOOKS)
+        last = max((times[-1] for times in self._looked.values() if times), default=float("-inf"))
+        time.sleep(min(max(0.0, last + pause - time.monotonic()), pause))
+
+    def iterator_at(self, shard: str, start: Position) -> str | None:
+        """An iterator at the start of a slice, if looking for its end has left one."""
+        known, iterator = self._begun.get(shard, (None, None))
+        return iterator if known == start else None
+
     def ends(
-        self, frontier: Mapping[str, Position], horizon: int
+        self, frontier: Mapping[str, Position], horizon: int, *, returning: bool = False
     ) -> tuple[dict[str, Position], bool]:
-        """The end of the next slice of every shard, and whether any of them has records."""
+        """The end of the next slice of every shard, and whether any of them has records.
+
+        `returning` says that a job reads on from here, so that whatever has expired is lost.
+        """
+        if returning:
+            self._check_ages(frontier)
+        self._begun.clear()
+        self._behind.clear()
         reading = {name: start for name, start in frontier.items() if start != END}
         with ThreadPoolExecutor(min(16, max(1, len(reading)))) as pool:
             found = dict(
@@ -133,7 +166,8 @@ class Stream:
             return END, True
         if first is None or int(first["at"]) >= horizon:  # nothing to read before the horizon
             moves_on = sure and "ts" in start and horizon > int(start["ts"])
-            return (at_time(horizon) if moves_on else start), False
+            end = at_time(horizon) if moves_on else start
+            return end, moves_on and horizon - int(start["ts"]) >= _STALE
         limit = min(horizon, int(first["at"]) + self._milliseconds_per_slice())
         self._idle.pop(shard, None)
         seen = self._look(shard, at_time(limit))
@@ -141,20 +175,21 @@ class Stream:
             return seen.record, True
         if seen.iterator is None:
             return dict(END), True
-        self._idle[shard] = (at_time(limit), seen.iterator)
+        self._idle[shard] = seen.iterator
         return at_time(limit), True
 
     def _first(self, shard: str, start: Position) -> tuple[Position | None, bool]:
         """The first record from a position on, END if none will come; and whether that is sure."""
         if "seq" in start:
             return start, True
-        known, iterator = self._idle.get(shard, (None, None))
-        seen = self._look(shard, start, iterator if known is not None else None)
+        seen = self._look(shard, start, self._idle.get(shard))
         if seen.record is not None:
+            assert seen.iterator is not None
+            self._begun[shard] = (start, seen.iterator)
             return seen.record, True
         if seen.iterator is None:
             return dict(END), True
-        self._idle[shard] = (start, seen.iterator)
+        self._idle[shard] = seen.iterator
         return None, seen.sure
 
     def _look(self, shard: str, at: Position, iterator: str | None = None) -> Seen:
@@ -163,6 +198,7 @@ class Stream:
             iterator = iterator or self.iterator(shard, at)
             for _ in range(_FOLLOWED):
                 answer = self._records(shard, iterator)
+                self._behind[shard] = int(answer.get("MillisBehindLatest") or 0)
                 if answer["Records"]:
                     record = answer["Records"][0]
                     arrival = int(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
@@ -178,6 +214,10 @@ class Stream:
             return Seen(None, None)
 
     def _records(self, shard: str, iterator: str) -> Any:
+        times = self._looked.setdefault(shard, deque(maxlen=_LOOKS))
+        if len(times) == _LOOKS:
+            time.sleep(max(0.0, times[0] + _WITHIN - time.monotonic()))
+        times.append(time.monotonic())
         return self._caller.call(
             f"reading shard '{shard}' of stream '{self._settings.stream_name}'",
             lambda: self._caller.client.get_records(ShardIterator=iterator, Limit=1),
@@ -196,10 +236,28 @@ class Stream:
             )
         )
 
+    def _check_ages(self, frontier: Mapping[str, Position]) -> None:
+        """Complain about a moment that is older than anything the stream still keeps."""
+        waiting = {
+            shard: int(start["ts"])
+            for shard, start in frontier.items()
+            if "ts" in start and shard not in self._idle
+        }
+        if not waiting or self.now() - min(waiting.values()) < _KEPT:
+            return
+        oldest = self.now() - self.retention()
+        for shard, when in waiting.items():
+            if self._settings.fail_on_data_loss and when < oldest:
+                raise DataLossError(
+                    f"records of shard '{shard}' of stream '{self._settings.stream_name}' that "
+                    f"arrived between {_shown(when)} and {_shown(oldest)} UTC may have expired "
+                    "unread. Set 'source.fail-on-data-loss' to 'false' to go on without them."
+                )
+
     def _gone(self, shard: str, at: Position) -> None:
         if self._settings.fail_on_data_loss and at != END:
             when = known_time(at)
-            read = f"after {datetime.fromtimestamp(when / 1000, UTC):%F %T} UTC " if when else ""
+            read = f"after {_shown(when)} UTC " if when else ""
             raise DataLossError(
                 f"shard '{shard}' of stream '{self._settings.stream_name}' is gone, and "
                 f"its records {read}with it. Set 'source.fail-on-data-loss' to 'false' to go on "
@@ -208,6 +266,10 @@ class Stream:
 
     def _milliseconds_per_slice(self) -> int:
         return int(self._settings.slice.total_seconds() * 1000)
+
+
+def _shown(millis: int) -> str:
+    return f"{datetime.fromtimestamp(millis / 1000, UTC):%F %T}"
 
 
 def iterator_arguments(at: Position) -> dict[str, Any]:

@@ -25,6 +25,9 @@ PASSING = {
     "RequestTimeoutException",
 }
 
+_MOST_SILENCES = 3
+"""Calls without an answer, each as long as the read timeout, before nothing is to be expected."""
+
 
 def is_passing(error: Exception) -> bool:
     """Whether the same call may go through a moment later."""
@@ -44,6 +47,13 @@ def is_passing(error: Exception) -> bool:
     )
 
 
+def is_silence(error: Exception) -> bool:
+    """Whether the service took the call and never answered."""
+    from botocore.exceptions import ReadTimeoutError
+
+    return isinstance(error, ReadTimeoutError)
+
+
 def pause(backoff: Backoff, attempt: int) -> float:
     """Seconds to wait after this attempt: between half of the full pause and all of it."""
     full = min(backoff.most, backoff.base * backoff.factor**attempt).total_seconds()
@@ -59,13 +69,16 @@ class Caller:
 
     def call(self, what: str, make: Callable[[], T], final: tuple[str, ...] = ()) -> T:
         """Make the call; errors with a code in `final` are raised as they are, for the caller."""
+        silences = 0
         for attempt in range(self._backoff.attempts):
             try:
                 return make()
             except Exception as error:
                 if code_of(error) in final:
                     raise
-                if not is_passing(error) or attempt + 1 == self._backoff.attempts:
+                silences += is_silence(error)
+                last = attempt + 1 == self._backoff.attempts or silences == _MOST_SILENCES
+                if last or not is_passing(error):
                     raise explain(error, what, self._endpoint.region, self._endpoint.url) from error
                 self.retries += 1
                 time.sleep(pause(self._backoff, attempt))

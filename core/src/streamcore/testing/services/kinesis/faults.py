@@ -39,6 +39,8 @@ class Faults:
     """A subscription breaks after that many events; 0 is never."""
     latency: float = 0.0
     """Seconds added to each call."""
+    refuse: str = ""
+    """Code that answers every call, such as AccessDeniedException; empty is none."""
 
     def clear(self) -> None:
         for setting in fields(self):
@@ -123,6 +125,9 @@ class Fate:
 
     def check(self, operation: str, request: dict[str, Any]) -> None:
         """Refuse what AWS would refuse but the emulator accepts, and what a fault strikes."""
+        if self.faults.refuse:
+            self.ledger.injected["refuse"] += 1
+            raise Refusal(self.faults.refuse, f"Injected instead of {operation}.")
         if operation == "PutRecords":
             _check_size(request["Records"])
         if operation in DATA_CALLS:

@@ -1,0 +1,304 @@
+"""What passes is waited for, what does not is said at once, and limits are kept meanwhile."""
+
+import contextlib
+import json
+import socket
+import time
+
+import pyarrow as pa
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from streamcore import Column, ConnectionFailed, DataLossError, OptionError, Table
+from streamcore.registry import installed
+from streamcore_kinesis.positions import at_time
+from streamcore_kinesis.retrying import Caller
+from streamcore_kinesis.settings import Backoff, Endpoint, timedelta
+
+TABLE = Table((Column("n", "BIGINT"), Column("key", "STRING")), "t")
+SETTLED = 2.5
+"""Seconds after which records lie behind the margin that a batch keeps to the service's clock."""
+FROM_START = {"source.init.position": "TRIM_HORIZON"}
+
+
+@contextlib.contextmanager
+def failing(kinesis, **faults):
+    before = kinesis.faults.__dict__ | {}
+    for name, value in faults.items():
+        setattr(kinesis.faults, name, value)
+    try:
+        yield kinesis.ledger.injected
+    finally:
+        for name in faults:
+            setattr(kinesis.faults, name, before[name])
+
+
+def put(kinesis, stream, numbers):
+    records = [
+        {"Data": json.dumps({"n": n, "key": f"k{n % 5}"}).encode(), "PartitionKey": f"k{n % 5}"}
+        for n in numbers
+    ]
+    for first in range(0, len(records), 100):
+        kinesis.client(direct=True).put_records(
+            StreamName=stream, Records=records[first : first + 100]
+        )
+
+
+def write(options, count):
+    schema = pa.schema([("n", pa.int64()), ("key", pa.string())])
+    rows = [{"n": n, "key": f"k{n % 5}"} for n in range(count)]
+    writer = installed().build("connector", "kinesis", options).writer(TABLE)
+    return writer.write(iter([pa.RecordBatch.from_pylist(rows, schema)]))
+
+
+def everything(job):
+    """All there is when the read begins, as a query with availableNow reads it."""
+    job.reader.prepareForTriggerAvailableNow()
+    rows = []
+    while (found := job.step()) is not None:
+        rows += found
+    return rows
+
+
+def numbers(rows):
+    return sorted(row["n"] for row in rows)
+
+
+# --- reading ------------------------------------------------------------------------------
+
+
+def test_throttling_expired_iterators_and_broken_connections_cost_time_not_records(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=2)
+    put(kinesis, stream, range(400))
+    time.sleep(SETTLED)
+    small = {"source.shard.get-records.max-record-count": "40"}
+    with failing(
+        kinesis, throttle=0.25, disconnect=0.1, expire_every=4, limit_control=0.2
+    ) as struck:
+        rows = everything(job(options(stream, **FROM_START, **small)))
+    assert numbers(rows) == list(range(400))
+    for key in {row["key"] for row in rows}:
+        own = [row["n"] for row in rows if row["key"] == key]
+        assert own == sorted(own)
+    assert all(struck[fault] for fault in ("throttle", "disconnect", "expire"))
+
+
+def test_a_shard_is_read_at_most_five_times_a_second_and_planned_with_two_calls_more(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=2)
+    run = job(options(stream, **FROM_START))
+    rows, began = [], len(kinesis.ledger.calls)
+    counted, batches = [], 0
+    for turn in range(12):
+        put(kinesis, stream, range(turn * 20, turn * 20 + 20))
+        before = len(kinesis.ledger.calls)
+        found = run.step()
+        if found is not None:
+            counted.append([call.operation for call in kinesis.ledger.calls[before:]])
+            rows += found
+            batches += 1
+    deadline = time.monotonic() + 60
+    while len(rows) < 240 and time.monotonic() < deadline:
+        rows += run.step() or []
+    assert numbers(rows) == list(range(240))
+    calls = [call for call in kinesis.ledger.calls[began:] if (call.shard or "").startswith(stream)]
+    peaks = type(kinesis.ledger)(calls=calls).peak_reads_per_second()
+    assert len(peaks) == 2
+    assert max(peaks.values()) <= 5, peaks
+    # A loop that knows where it stands would make one call per shard: all else is planning.
+    for made in counted[1:]:
+        assert len([name for name in made if name != "ListShards"]) <= 2 * (2 + 1 + 1), made
+
+
+def test_an_idle_stream_is_not_polled_more_often_than_the_service_allows(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    run = job(options(stream, **FROM_START))
+    before, began = len(kinesis.ledger.calls), time.monotonic()
+    while time.monotonic() - began < 3:
+        assert run.step() is None
+    reads = [call for call in kinesis.ledger.calls[before:] if call.operation == "GetRecords"]
+    assert 2 <= len(reads) <= 8
+
+
+def test_positions_older_than_the_stream_keeps_are_a_loss_unless_that_is_accepted(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    put(kinesis, stream, range(3))
+    time.sleep(SETTLED)
+    shard = kinesis.client().list_shards(StreamName=stream)["Shards"][0]["ShardId"]
+    two_days_ago = int(time.time() * 1000) - 48 * 3_600_000
+    offset = {"version": 1, "shards": {shard: at_time(two_days_ago)}, "tasks": 2}
+    with pytest.raises(DataLossError, match="may have expired unread. Set 'source.fail-on-data-lo"):
+        job(options(stream), offset=offset).step()
+    careless = options(stream, **{"source.fail-on-data-loss": "false"})
+    assert numbers(job(careless, offset=offset).step()) == [0, 1, 2]
+
+
+def test_a_shard_that_is_gone_is_a_loss_unless_that_is_accepted(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    gone = {"shardId-000000009999": {"seq": "49", "at": int(time.time() * 1000) - 60_000}}
+    offset = {"version": 1, "shards": gone, "tasks": 2}
+    with pytest.raises(DataLossError, match="shard 'shardId-000000009999' of stream '.*' is gone"):
+        job(options(stream), offset=offset).step()
+
+
+def test_update_shard_count_under_load_loses_nothing(kinesis, kinesis_stream, options, job):
+    stream = kinesis_stream(shards=1)
+    put(kinesis, stream, range(100))
+    kinesis.client().update_shard_count(
+        StreamName=stream, TargetShardCount=2, ScalingType="UNIFORM_SCALING"
+    )
+    kinesis.wait_active(stream)
+    put(kinesis, stream, range(100, 200))
+    time.sleep(SETTLED)
+    assert numbers(everything(job(options(stream, **FROM_START)))) == list(range(200))
+
+
+def test_reading_from_a_moment_leaves_out_what_was_there_before(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    put(kinesis, stream, range(10))
+    time.sleep(0.5)
+    moment = time.time()
+    time.sleep(0.5)
+    put(kinesis, stream, range(10, 20))
+    time.sleep(SETTLED)
+    start = {"source.init.position": "AT_TIMESTAMP", "source.init.timestamp": f"{moment:.3f}"}
+    assert numbers(everything(job(options(stream, **start)))) == list(range(10, 20))
+
+
+def test_slices_of_bounded_length_catch_up_in_several_batches(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    for turn in range(3):
+        put(kinesis, stream, range(turn * 10, turn * 10 + 10))
+        time.sleep(1.3)
+    time.sleep(SETTLED)
+    run = job(options(stream, **FROM_START, **{"source.slice.max": "1 s"}))
+    run.reader.prepareForTriggerAvailableNow()
+    batches = []
+    while (found := run.step()) is not None:
+        batches.append(numbers(found))
+    assert [n for batch in batches for n in batch] == list(range(30))
+    assert len([batch for batch in batches if batch]) == 3
+
+
+def test_the_lag_is_what_the_service_says(kinesis, kinesis_stream, options, job):
+    stream = kinesis_stream(shards=1)
+    put(kinesis, stream, range(5))
+    time.sleep(SETTLED)
+    run = job(options(stream, **FROM_START))
+    run.step()
+    behind = run.reader.reportLatestOffset()["at"] - run.offset["at"]
+    assert 0 <= behind < 1000
+
+
+# --- writing ------------------------------------------------------------------------------
+
+
+def read(kinesis, stream):
+    client = kinesis.client(direct=True)
+    shard = client.list_shards(StreamName=stream)["Shards"][0]["ShardId"]
+    iterator = client.get_shard_iterator(
+        StreamName=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON"
+    )["ShardIterator"]
+    return [
+        json.loads(r["Data"])["n"] for r in client.get_records(ShardIterator=iterator)["Records"]
+    ]
+
+
+def test_a_throttled_sink_with_broken_connections_writes_every_row_once(
+    kinesis, kinesis_stream, options
+):
+    stream = kinesis_stream(shards=1)
+    with failing(kinesis, throttle=0.3, partial=0.2, disconnect=0.2) as struck:
+        write(options(stream, **{"sink.batch.max-size": "50"}), 300)
+    assert sorted(read(kinesis, stream)) == list(range(300))
+    assert struck["throttle"] + struck["disconnect"] > 0
+
+
+def test_a_lost_reply_writes_rows_again_rather_than_losing_them(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    before = kinesis.ledger.ambiguous_records
+    with failing(kinesis, lose_reply=0.4):
+        write(options(stream, **{"sink.batch.max-size": "20"}), 200)
+    found = read(kinesis, stream)
+    assert set(found) == set(range(200))
+    assert len(found) == 200 + kinesis.ledger.ambiguous_records - before
+
+
+# --- what no patience heals ---------------------------------------------------------------
+
+
+REFUSALS = {
+    "AccessDeniedException": "Check the policy of the credentials in use.",
+    "ExpiredTokenException": "The session has ended: choose a provider that renews it.",
+    "UnrecognizedClientException": "Check the access key id, and that it belongs to this region.",
+}
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_refused_credentials_are_one_sentence_for_source_and_sink(
+    kinesis, kinesis_stream, options, job, code
+):
+    stream = kinesis_stream(shards=1)
+    expected = f"stream '{stream}' failed at {kinesis.endpoint_url}: {code}: .* {REFUSALS[code]}$"
+    with failing(kinesis, refuse=code):
+        with pytest.raises(ConnectionFailed, match=f"^listing the shards of {expected}"):
+            job(options(stream))
+        with pytest.raises(ConnectionFailed, match=f"^writing to {expected}"):
+            write(options(stream), 10)
+
+
+def test_a_missing_stream_is_one_sentence_for_the_source_too(options, job):
+    with pytest.raises(
+        ConnectionFailed, match="listing the shards of stream 'nowhere' failed .*Check the stream's"
+    ):
+        job(options("nowhere"))
+
+
+def test_an_endpoint_nobody_answers_at_is_said_at_once(kinesis_stream, options, job):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    began = time.monotonic()
+    for act in (job, lambda given: write(given, 1)):
+        with pytest.raises(
+            ConnectionFailed, match=f"nothing answers at {url}. Check 'aws.endpoint"
+        ):
+            act(options("orders", **{"aws.endpoint": url}))
+    assert time.monotonic() - began < 60
+
+
+def test_a_service_that_never_answers_is_given_up():
+    calls = []
+
+    def silent():
+        calls.append(1)
+        raise ReadTimeoutError(endpoint_url="http://there")
+
+    pauses = Backoff(50, timedelta(milliseconds=1), timedelta(milliseconds=1))
+    caller = Caller(None, Endpoint(None, "us-east-1", None), pauses)
+    with pytest.raises(
+        ConnectionFailed, match="^reading failed at region 'us-east-1': Read timeout"
+    ):
+        caller.call("reading", silent)
+    assert len(calls) == 3
+
+
+def test_a_start_in_the_future_is_refused_when_the_table_is_planned(options):
+    tomorrow = f"{time.time() + 86400:.0f}"
+    start = {"source.init.position": "AT_TIMESTAMP", "source.init.timestamp": tomorrow}
+    with pytest.raises(
+        OptionError, match=f"source.init.timestamp: '{tomorrow}' lies in the future"
+    ):
+        installed().build("connector", "kinesis", options("orders", **start))
