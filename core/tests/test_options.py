@@ -95,6 +95,19 @@ class Toy(Connector):
             yield Problem("scan.startup.mode", "'earliest-offset' needs 'topic'")
 
 
+class Late(Toy):
+    """A connector that looks at a wrong option only after it has looked at others."""
+
+    identifier = "late"
+
+    def problems(self):
+        if not self.topic:
+            yield Problem("topic", "say which")
+        if self.timeout > timedelta(hours=1):
+            yield Problem("sink.timeout", "too long")
+        yield "never reached while the timeout is wrong"
+
+
 class Nesting(Connector):
     """A connector whose plugin sits below its own key."""
 
@@ -230,6 +243,13 @@ def test_a_nested_plugin_without_a_prefix_of_its_own_shares_its_parents_space():
         provider: Partitioner = option("aws.provider", "Who.", default="bare")
 
     assert build(Holder, {"aws.region": "r"}, lambda *_: Bare).provider == Bare(region="r")
+
+
+def test_options_that_are_wrong_together_are_told_with_those_that_are_wrong_alone():
+    given = {"properties.servers": "h:1", "format": "plain", "sink.timeout": "soon"}
+    found = complaints(Late, given)
+    assert found[0].startswith("sink.timeout: 'soon' is not")
+    assert found[1:] == ["topic: say which"]
 
 
 def test_all_problems_come_in_one_error_with_exact_text():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .errors import OptionError, OptionWarning, PluginError, Problem, StreamcoreError
@@ -57,12 +57,16 @@ class _Filling:
 
     def fill(self, cls: type[Any], prefix: str) -> Any:
         before = len(self.problems)
-        values = {}
+        values, unread = {}, set()
         for each in declared(cls):
+            so_far = len(self.problems)
             value = self._map(each, prefix) if each.is_map else self._single(each, prefix)
-            if value is not MISSING:
+            if value is MISSING or len(self.problems) > so_far:
+                unread.add(each.name)
+            else:
                 values[each.name] = value
-        if len(self.problems) > before:
+        if unread:
+            self._note(prefix, _complaints_without(cls, values, unread))
             return None
         try:
             plugin = cls(**values)
@@ -70,10 +74,13 @@ class _Filling:
         except Exception as error:  # whatever a plugin's own code does, the user gets one report
             self._failed(cls, prefix, error)
             return None
+        self._note(prefix, complaints)
+        return plugin if len(self.problems) == before else None
+
+    def _note(self, prefix: str, complaints: Iterable[Problem | str]) -> None:
         for complaint in complaints:
             key, trouble = complaint if isinstance(complaint, Problem) else ("", complaint)
             self.problems.append(Problem(prefix + key if key else "", trouble))
-        return plugin if len(self.problems) == before else None
 
     def unknown(self) -> list[Problem]:
         """Complain about every key nobody asked for."""
@@ -179,3 +186,26 @@ class _Filling:
             self.problems.append(Problem(key, " ".join(sentences).rstrip(".")))
             return MISSING
         return self.fill(factory, each.space(key, factory))
+
+
+def _complaints_without(
+    cls: type[Any], values: Mapping[str, Any], unread: set[str]
+) -> list[Problem | str]:
+    """What a plugin says about its options together, up to where it asks for one that is wrong."""
+
+    def read(self: Any, name: str) -> Any:
+        if name in unread:
+            raise LookupError(name)
+        return object.__getattribute__(self, name)
+
+    kept = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__getattribute__": read}
+    plugin: Any = object.__new__(type(cls.__name__, (cls,), kept))
+    for name, value in values.items():
+        object.__setattr__(plugin, name, value)
+    found: list[Problem | str] = []
+    try:
+        for complaint in plugin.problems():
+            found.append(complaint)
+    except Exception:  # the rest has to wait until the wrong option is right
+        return found
+    return found
