@@ -174,6 +174,17 @@ def test_wrong_credentials(extra, expected):
     assert any(found.startswith(expected) for found in problems("kinesis", NEW | extra))
 
 
+def test_what_is_wrong_together_is_told_with_what_is_wrong_alone():
+    given = NEW | {
+        "source.init.position": "AT_TIMESTAMP",
+        "source.init.timestamp": "soon",
+        "sink.batch.max-size": "many",
+        "source.reader.type": "EFO",
+    }
+    found = [problem.split(":")[0] for problem in problems("kinesis", given)]
+    assert found == ["sink.batch.max-size", "source.init.timestamp", "source.efo.consumer.name"]
+
+
 def test_unknown_options_are_named_with_the_nearest_one():
     found = problems("kinesis", NEW | {"source.init.positon": "LATEST"})
     assert "source.init.positon: unknown option; did you mean 'source.init.position'?" in found

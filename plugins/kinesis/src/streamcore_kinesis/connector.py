@@ -134,7 +134,6 @@ class Kinesis(StreamTable):
     )
 
     def problems(self) -> Iterator[Problem | str]:
-        yield from super().problems()
         yield from timestamp_problems(
             "source.init.timestamp", self.position, self.timestamp, self.timestamp_format
         )
@@ -150,6 +149,7 @@ class Kinesis(StreamTable):
             yield Problem(
                 "aws.region", f"'{self.region}' is not the region of 'stream.arn', '{region}'"
             )
+        yield from super().problems()
 
     def source_settings(self) -> SourceSettings:
         """The read side in the form both connectors share."""

@@ -255,7 +255,6 @@ class KinesisLegacy(StreamTable):
     )
 
     def problems(self) -> Iterator[Problem | str]:
-        yield from super().problems()
         if self.region is None and self.endpoint is None:
             yield Problem("aws.region", "set it, or 'aws.endpoint', or both")
         yield from timestamp_problems(
@@ -264,6 +263,7 @@ class KinesisLegacy(StreamTable):
         if self.publisher is ReaderType.EFO:
             yield from self._fan_out_problems()
         yield from self._recoverable_problems()
+        yield from super().problems()
 
     def _fan_out_problems(self) -> Iterator[Problem]:
         if self.registration is Registration.NONE:
