@@ -16,7 +16,7 @@ from .retrying import is_passing
 from .settings import SinkSettings
 
 LARGEST = 1024 * 1024
-_LONGEST_KEY = 256
+_LONGEST_KEY, _SHOWN = 256, 40
 _MORE_PER_SUCCESS, _LESS_PER_FAILURE = 10, 0.99
 _MOST_THREADS = 32
 _LONGEST_PAUSE = 1.0
@@ -53,6 +53,8 @@ class Putter:
         self._allowed = float(settings.batch_size)
         self._pause = 0.0
         self.records = self.bytes = self.requests = self.retried = 0
+        self.seconds = 0.0
+        """Time spent waiting for the stream."""
 
     def put(self, data: bytes, key: str) -> None:
         """Take one record; holds the task back while too many are waiting."""
@@ -61,9 +63,10 @@ class Putter:
                 f"a partition key has 1 to {_LONGEST_KEY} characters, this one has {len(key)}"
             )
         weight = len(data) + len(key.encode())
-        if len(data) > LARGEST:
+        if weight > LARGEST:
             raise RecordError(
-                f"a record of {len(data)} bytes is larger than the {LARGEST} bytes a stream takes"
+                f"a record of {len(data)} bytes with a partition key of {weight - len(data)}, "
+                f"'{key[:_SHOWN]}', is larger than the {LARGEST} bytes a stream takes"
             )
         if not self._waiting:
             self._oldest = time.monotonic()
@@ -133,7 +136,9 @@ class Putter:
     def _settle(self, *, block: bool) -> None:
         if not self._flying:
             return
+        began = time.perf_counter()
         done, _ = wait(self._flying, None if block else 0, FIRST_COMPLETED)
+        self.seconds += time.perf_counter() - began
         for future in done:
             self._handle(future, self._flying.pop(future))
 

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
 )
 from streamcore import Table, Target
 from streamcore.rows import Splitter, ValueFields, key_value
+from streamcore.spark.reporting import report
 from streamcore.spark.task import Task
 
 from .options import StreamTable
@@ -51,6 +52,9 @@ class RecordWriter:
                 if data is not None:
                     putter.put(data, key)
         putter.close()
+        counts = {"rows": putter.records, "bytes": putter.bytes, "retries": putter.retried}
+        marks = {"send-ms": round(putter.seconds * 1000, 3)} if putter.records else {}
+        report(self._table, "sink", counts, marks)
         return Written(putter.records, putter.bytes, putter.requests, putter.retried)
 
     def _keys(self, rows: pa.RecordBatch, target: Target) -> Sequence[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -17,13 +18,25 @@ from pyspark.sql.streaming.datasource import (
 from streamcore import Table
 from streamcore.failures import BadRecord, FailurePolicy
 from streamcore.rows import Assembler, ValueFields, key_value
+from streamcore.spark.reporting import report
 from streamcore.spark.types import arrow_output
 
 from .aggregation import unpack
 from .client import kinesis
 from .fetching import Record, SliceReader
 from .options import StreamTable
-from .positions import TRIM, Offset, Position, Shard, Slice, at_time, next_frontier, plan, roots
+from .positions import (
+    TRIM,
+    Offset,
+    Position,
+    Shard,
+    Slice,
+    at_time,
+    known_time,
+    next_frontier,
+    plan,
+    roots,
+)
 from .probing import Stream
 from .retrying import Caller
 from .settings import Position as Start
@@ -40,6 +53,8 @@ class SlicePartition(InputPartition):
     slices: list[Slice]
     consumer: str = ""
     """The ARN of the consumer to subscribe with; empty when polling."""
+    iterators: dict[str, str] = field(default_factory=dict)
+    """Shard iterators at the starts of slices, as far as planning has left some."""
 
 
 class SliceSource:
@@ -86,8 +101,17 @@ class SliceSource:
             for name, end in stop.items()
             if start.get(name) != end
         ]
-        consumer = self._stream.consumer.arn if slices and self._stream.consumer else ""
-        return [SlicePartition(group, consumer) for group in plan(slices, tasks)]
+        stream = self._stream
+        consumer = stream.consumer.arn if slices and stream.consumer else ""
+        at = {each.shard: stream.iterator_at(each.shard, each.start) for each in slices}
+        return [
+            SlicePartition(
+                group,
+                consumer,
+                {each.shard: found for each in group if (found := at[each.shard])},
+            )
+            for group in plan(slices, tasks)
+        ]
 
     def _tasks(self) -> int:
         return self._settings.parallelism or os.cpu_count() or 2
@@ -105,19 +129,37 @@ class SliceSource:
         policy = FailurePolicy(
             connector.failure_handler, dead_letter_sender(connector, caller, settings)
         )
+        counts = dict.fromkeys(("records", "bytes", "rows"), 0)
+        marks: dict[str, float] = {}
         for each in part.slices:
             if settings.fan_out is None:
-                reader = SliceReader(caller, settings, each)
+                reader = SliceReader(caller, settings, each, part.iterators.get(each.shard))
             else:
                 reader = SubscribedSliceReader(
                     caller, settings, each, settings.fan_out, part.consumer
                 )
             for records in reader.records():
-                yield from self._rows(each, records, assembler, policy)
+                fetched = time.time()
+                made = self._rows(each, records, assembler, policy)
+                arrived = records[-1]["ApproximateArrivalTimestamp"].timestamp()
+                marks["fetch-lag-ms"] = round((fetched - arrived) * 1000)
+                marks["emit-lag-ms"] = round((time.time() - arrived) * 1000)
+                counts["records"] += len(records)
+                counts["bytes"] += sum(len(record["Data"]) for record in records)
+                counts["rows"] += made.num_rows
+                if made.num_rows:
+                    yield made
+        told = {
+            **counts,
+            "skipped": policy.skipped,
+            "dead-lettered": policy.dead_lettered,
+            "retries": caller.retries,
+        }
+        report(self._table, "source", told, marks, policy.notes)
 
     def _rows(
         self, part: Slice, records: list[Record], assembler: Assembler, policy: FailurePolicy
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> pa.RecordBatch:
         flat = [
             entry
             for record in records
@@ -145,8 +187,7 @@ class SliceSource:
                 for index, reason in made.rejected
             ]
         )
-        if made.batch.num_rows:
-            yield made.batch
+        return made.batch
 
 
 Entry = tuple[bytes, str, Record, int]
@@ -188,6 +229,7 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
         super().__init__(connector, settings, table)
         self._initial: Offset | None = None
         self._until: int | None = None
+        self._reached = 0
 
     def initialOffset(self) -> Offset:
         if self._initial is None:
@@ -203,9 +245,11 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         stream = self._stream
+        stream.wait_until_due()
         frontier = next_frontier(start["shards"], stream.shards())
         horizon = self._horizon() if self._until is None else self._until
-        ends, busy = stream.ends(frontier, horizon)
+        ends, busy = stream.ends(frontier, horizon, returning="initial" not in start)
+        self._reached = min((known_time(end) or horizon for end in ends.values()), default=horizon)
         if not busy:
             if self._until is not None and stream.consumer:  # the last call of this query
                 stream.consumer.remove()
@@ -214,6 +258,7 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
             "version": VERSION,
             "shards": dict(sorted(ends.items())),
             "tasks": self._tasks(),
+            "at": self._reached,
         }
         if start.get("initial"):
             # Spark does not keep where the first batch began; a replay must begin there again.
@@ -235,7 +280,7 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
             self._opened.consumer.remove()
 
     def reportLatestOffset(self) -> Offset:
-        return {"version": VERSION, "at": self._stream.now()}
+        return {"version": VERSION, "at": self._reached + self._stream.behind}
 
     def _horizon(self) -> int:
         return self._stream.now() - int(self._settings.margin.total_seconds() * 1000)
