@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import UNSET, structs
 
 from .json_tree import kind_of
@@ -54,11 +56,17 @@ class Shape(Protocol):
 
 
 class Images:
-    """`before` and `after`, with an operation that says which of them count."""
+    """`before` and `after`, with an operation, one letter, that says which of them count."""
 
     def __init__(self, operation: str, inserts: tuple[str, ...], update: str, delete: str) -> None:
         self._operation = operation
         self._inserts, self._update, self._delete = inserts, update, delete
+        every = dict.fromkeys(inserts, INSERT)
+        before, after = {update: BEFORE, delete: DELETE}, {**every, update: AFTER}
+        self._kinds = [_by_letter(before), _by_letter(after)]
+        self._counts = [_by_letter(dict.fromkeys(side, 1)) for side in (before, after)]
+        self._letters = "".join([*inserts, update, delete]).encode()
+        self._known = _by_letter(dict.fromkeys([*inserts, update, delete], 1))
 
     def members(self, rows: TypedRows) -> list[tuple[str, str, Any]]:
         image = rows.type | None
@@ -66,27 +74,36 @@ class Images:
         return [("before", "before", image), ("after", "after", image), told]
 
     def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
-        inserts, update, delete = self._inserts, self._update, self._delete
-        records: list[Any] = []
-        kinds, origin = bytearray(), array("i")
-        for index, envelope in enumerate(envelopes):
-            operation, before, after = envelope.op, envelope.before, envelope.after
-            if operation in inserts and after is not None:
-                records.append(after)
-                kinds.append(INSERT)
-                origin.append(index)
-            elif operation == update and before is not None and after is not None:
-                records += (before, after)
-                kinds += _UPDATE
-                origin.append(index)
-                origin.append(index)
-            elif operation == delete and before is not None:
-                records.append(before)
-                kinds.append(DELETE)
-                origin.append(index)
-            else:
+        images: list[Any] = [None] * (2 * len(envelopes))
+        images[0::2] = [envelope.before for envelope in envelopes]
+        images[1::2] = [envelope.after for envelope in envelopes]
+        operations = [envelope.op for envelope in envelopes]
+        codes = bytearray(_letters(operations), "latin-1", "replace")
+        if codes.translate(None, self._letters):
+            known = codes.translate(self._known)
+            doubtful.update(index for index, is_known in enumerate(known) if not is_known)
+        emitted = self._chosen(images, codes)
+        if not all(emitted.records):  # an image that counts is null
+            nulls = [place for place, record in enumerate(emitted.records) if not record]
+            for index in emitted.origin.take(pa.array(nulls)).to_pylist():
                 doubtful.add(index)
-        return _emitted(records, kinds, origin)
+                codes[index] = 0
+            emitted = self._chosen(images, codes)
+        return emitted
+
+    def _chosen(self, images: list[Any], codes: bytearray) -> Emitted:
+        """The images that count, in the order of their messages, and before ahead of after."""
+        counts, kinds = bytearray(len(images)), bytearray(len(images))
+        for side in (0, 1):
+            counts[side::2] = codes.translate(self._counts[side])
+            kinds[side::2] = codes.translate(self._kinds[side])
+        flags, every = (
+            pa.Array.from_buffers(kind, len(images), [None, pa.py_buffer(data)])
+            for kind, data in ((pa.uint8(), counts), (pa.int8(), kinds))
+        )
+        places = pc.indices_nonzero(flags)
+        origin = pc.shift_right(places, 1).cast(pa.int32())
+        return Emitted(list(compress(images, counts)), every.take(places), origin)
 
     def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
         operation = tree.get(self._operation)
@@ -185,6 +202,22 @@ class Edits:
         if type(value) is not list:
             raise Unreadable(f"'{name}' is {kind_of(value)}, not an array")
         return [(f"{name}[{position}]", each) for position, each in enumerate(value)]
+
+
+def _letters(operations: Sequence[str | None]) -> str:
+    """The operations in a row, a blank in place of each that is not one letter."""
+    try:
+        letters = "".join(operations)  # type: ignore[arg-type]
+    except TypeError:  # there is a None among them
+        letters = ""
+    if len(letters) == len(operations):
+        return letters
+    return "".join(each if each is not None and len(each) == 1 else " " for each in operations)
+
+
+def _by_letter(codes: Mapping[str, int]) -> bytes:
+    """A table for `translate`; letters without a code become 0."""
+    return bytes(codes.get(chr(letter), 0) for letter in range(256))
 
 
 def _overlaid(row: Any, old: Any) -> Any:

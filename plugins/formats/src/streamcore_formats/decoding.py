@@ -154,17 +154,33 @@ def wanted_fields(schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.F
 
 
 def chunks(messages: Messages) -> Iterator[tuple[int, Messages]]:
-    """Cut a batch where the cost of a call is spread, and the working set stays in the cache."""
+    """Cut a batch where the cost of a call is spread, and the working set stays in the cache.
+
+    Sizes are asked for chunk by chunk, so that no message is touched long before it is read.
+    """
+    start, count = 0, len(messages)
+    while start < count:
+        chunk = messages[start : start + _CHUNK_ROWS] if count > _CHUNK_ROWS else messages
+        size = _size(chunk)
+        if size > _CHUNK_BYTES and len(chunk) > 1:
+            chunk = _leading(chunk, size)
+        yield start, chunk
+        start += len(chunk)
+
+
+def _leading(chunk: Messages, size: int) -> Messages:
+    """As many messages as a chunk may have, if all were of their average size."""
+    while size > _CHUNK_BYTES and len(chunk) > 1:
+        chunk = chunk[: max(1, len(chunk) * _CHUNK_BYTES // size)]
+        size = _size(chunk)
+    return chunk
+
+
+def _size(messages: Messages) -> int:
     try:
-        size = sum(map(len, messages))  # type: ignore[arg-type]
+        return sum(map(len, messages))  # type: ignore[arg-type]
     except TypeError:  # there is a None among them
-        size = sum(map(len, filter(None, messages)))
-    average = size // max(len(messages), 1) + 1
-    step = max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // average))
-    if len(messages) <= step + step // 2:
-        step = max(len(messages), 1)
-    for start in range(0, len(messages), step):
-        yield start, messages[start : start + step] if step < len(messages) else messages
+        return sum(map(len, filter(None, messages)))
 
 
 def batch_of(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:

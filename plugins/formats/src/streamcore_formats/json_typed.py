@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired, Required, TypedDict
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import UNSET, structs
+from msgspec import UNSET
 
 from . import texts
 from .decoding import Columns, Fast, Messages, doubt_everything
@@ -57,22 +57,25 @@ class TypedRows:
         self.changes = msgspec.defstruct("Changes", some, rename=rename, gc=False)
         self.blank = self.type(**dict.fromkeys(names))
         self._finishers = [
-            (each.finish, field.nullable) for each, field in zip(typed, fields, strict=True)
+            (_values_of(name), each.finish, field.nullable)
+            for name, each, field in zip(names, typed, fields, strict=True)
         ]
 
     def columns(self, records: list[Any], doubtful: set[int]) -> list[pa.Array]:
         """One array per column; positions that cannot be read are added to `doubtful`."""
         arrays = []
-        columns: Any = zip(*map(structs.astuple, records), strict=True)
-        if not records:
-            columns = [()] * len(self._finishers)
-        for values, (finish, nullable) in zip(columns, self._finishers, strict=True):
-            array, bad = finish(values)
+        for values_of, finish, nullable in self._finishers:
+            array, bad = finish(values_of(records))
             arrays.append(array)
             doubtful.update(bad)
             if array.null_count and not nullable:
                 doubtful.update(pc.indices_nonzero(array.is_null()).to_pylist())
         return arrays
+
+
+def _values_of(name: str) -> Callable[[list[Any]], list[Any]]:
+    """A loop over one attribute, as Python compiles it: twice as fast as any getter."""
+    return eval(f"lambda records: [record.{name} for record in records]")  # type: ignore[no-any-return]  # noqa: S307 - our own name
 
 
 def typed_reader(fields: Sequence[pa.Field], rules: Rules) -> Fast:
