@@ -26,7 +26,8 @@ setup: $(STAMP) ## create .venv with every package and tool, pinned by constrain
 $(STAMP): pyproject.toml constraints.txt $(wildcard core/pyproject.toml plugins/*/pyproject.toml) | check-python check-java
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group dev $(EDITABLE)
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --group dev $(EDITABLE)
+	@$(BIN)/python -m compileall -q $(addsuffix /src,$(MEMBERS)) # Spark starts many a Python, and some machines keep no bytecode
 	@touch $@
 
 demo: $(STAMP) ## page views per region: real broker, live result, checked counts

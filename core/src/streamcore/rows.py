@@ -6,6 +6,7 @@ Every connector assembles and splits rows here, in Arrow, so that `key.fields`,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,12 @@ from .table import ROW_KIND, ROW_KINDS, Column, Table, is_physical
 from .table import ValueFields as ValueFields
 
 UPDATE_AFTER, DELETE = ROW_KINDS.index("+U"), ROW_KINDS.index("-D")
-_KIND_TEXTS = pa.array(ROW_KINDS, pa.string())
+
+
+@functools.cache
+def _kind_texts() -> pa.Array:
+    """Made when first needed: making an array imports pandas where that is installed."""
+    return pa.array(ROW_KINDS, pa.string())
 
 
 @dataclass(frozen=True)
@@ -240,7 +246,7 @@ class Assembler:
     ) -> pa.Array:
         if column.name == ROW_KIND or column.metadata == "row-kind":
             codes = kinds if kinds is not None else pa.repeat(pa.scalar(0, pa.int8()), count)
-            return _KIND_TEXTS.take(codes)
+            return _kind_texts().take(codes)
         if column.metadata is None:
             if column.name not in values:
                 return from_key[column.name]
@@ -301,7 +307,7 @@ class Splitter:
         }
         kinds = None
         if ROW_KIND in columns:
-            kinds = pc.index_in(columns[ROW_KIND], value_set=_KIND_TEXTS).cast(pa.int8())
+            kinds = pc.index_in(columns[ROW_KIND], value_set=_kind_texts()).cast(pa.int8())
             if kinds.null_count:
                 strange = columns[ROW_KIND].filter(kinds.is_null())[0]
                 raise RecordError(f"'{strange}' in {ROW_KIND} is not one of {', '.join(ROW_KINDS)}")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
+
+from .interpreter import of_running_jvm, worker_environment
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def defaults(master: str = "local") -> dict[str, str]:
+def defaults(master: str = "local", python: str = sys.executable) -> dict[str, str]:
     """The settings streamcore asks for, each with its reason in docs/spark.md."""
     cores = os.cpu_count() or 2
     # One machine needs no listener that others could reach.
@@ -24,8 +27,8 @@ def defaults(master: str = "local") -> dict[str, str]:
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
         "spark.sql.streaming.metricsEnabled": "true",
-        "spark.executorEnv.PYSPARK_PYTHON": sys.executable,
-        "spark.pyspark.python": sys.executable,
+        "spark.executorEnv.PYSPARK_PYTHON": python,
+        "spark.pyspark.python": python,
         "spark.ui.showConsoleProgress": "false",
     }
 
@@ -40,7 +43,6 @@ def session(
     builder = SparkSession.builder.appName(name)
     if remote:
         return _settle(builder.remote(remote).getOrCreate(), config or {})
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     active = SparkSession.getActiveSession()
     if active is not None:
         return _settle(active, config or {})
@@ -49,10 +51,27 @@ def session(
     chosen = master or given.get("spark.master") or os.environ.get("SPARK_MASTER", "local[*]")
     if master or "spark.master" not in submitted:
         builder = builder.master(chosen)
-    for key, value in {**defaults(chosen), **given}.items():
+    environment = of_running_jvm() or worker_environment(chosen)
+    python = environment.get("PYSPARK_PYTHON") or os.environ.get("PYSPARK_PYTHON", sys.executable)
+    for key, value in {**defaults(chosen, python), **given}.items():
         if key in given or key not in submitted:
             builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _added(environment):  # the JVM keeps what it starts with
+        return builder.getOrCreate()
+
+
+@contextlib.contextmanager
+def _added(environment: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _from_environment() -> set[str]:
