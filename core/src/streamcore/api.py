@@ -123,6 +123,10 @@ class Format(Plugin):
         """Yield complaints about columns this format cannot carry, when a query is planned."""
         yield from ()
 
+    def online_problems(self) -> Iterator[Problem | str]:
+        """Ask whatever system it needs, such as a registry; `check --online` calls it."""
+        yield from ()
+
     def written_to(self, target: str, part: str) -> Format:
         """Adapt to the one topic this format writes; `part` is 'key' or 'value'."""
         return self
@@ -291,6 +295,12 @@ class Connector(Plugin):
 
     def table_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
         """Yield complaints about a table's columns and keys; called when a query is planned."""
+        yield from ()
+
+    def online_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
+        """Ask the system whether the table is there for us; `check --online` calls it."""
+        if not writing and self.can("stream_reader"):
+            self.stream_reader(table).initialOffset()
         yield from ()
 
     def stream_frame(self, load: Callable[[Table], DataFrame], table: Table) -> DataFrame:
