@@ -284,6 +284,11 @@ class Kafka(Connector):
     def table_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
         yield from validation.table_problems(self, table, writing=writing)
 
+    def online_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
+        from .online import online_problems
+
+        yield from online_problems(self, table, writing=writing)
+
     def reader(self, table: Table) -> DataSourceReader:
         from .source import KafkaReader
 

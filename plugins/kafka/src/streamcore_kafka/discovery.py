@@ -88,6 +88,25 @@ class Cluster:
             if listed or not topic.is_internal
         }
 
+    def forbidden(self, names: Iterable[str], *, writing: bool) -> list[str]:
+        """Those of these topics that we may not read, or not write."""
+        answers = self._ask(
+            lambda wait: self._admin.describe_topics(
+                client.TopicCollection(sorted(names)),
+                include_authorized_operations=True,
+                request_timeout=wait,
+            ),
+            missing=self._missing,
+        )
+        enough = {"WRITE" if writing else "READ", "ALL"}
+        # An old broker does not say, which is no reason to complain.
+        told = {name: topic.authorized_operations for name, topic in answers.items()}
+        return [
+            name
+            for name, may in told.items()
+            if may is not None and not enough & {operation.name for operation in may}
+        ]
+
     def earliest(self, partitions: Iterable[Partition]) -> Positions:
         return self._offsets(partitions, client.OffsetSpec.earliest())
 

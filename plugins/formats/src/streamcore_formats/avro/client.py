@@ -108,6 +108,13 @@ class Registry:
                 self._ids[subject, text] = self._register(subject, text)
             return self._ids[subject, text]
 
+    def greet(self) -> None:
+        """Ask something small, once; raises ConnectionFailed unless it is answered."""
+        try:
+            self._patiently(self._client.get_subjects, patience=0)
+        except SchemaRegistryError as error:
+            raise self._refused(error, "asked for its subjects") from None
+
     def _fetch(self, identifier: int) -> Type:
         try:
             found = self._patiently(lambda: self._client.get_schema(identifier))
@@ -157,7 +164,7 @@ class Registry:
                 ) from None
             raise self._refused(error, f"asked to register subject '{subject}'") from None
 
-    def _patiently(self, call: Callable[[], T]) -> T:
+    def _patiently(self, call: Callable[[], T], patience: float = PATIENCE) -> T:
         """Call until the registry answers; what it answers is the caller's business."""
         start, wait = time.monotonic(), 0.1
         while True:
@@ -183,9 +190,10 @@ class Registry:
                     "Check that 'url' is the base of the registry's API."
                 ) from None
             away = time.monotonic() - start
-            if away + wait > PATIENCE:
+            if away + wait > patience:
+                waited = f" for {away:.0f} s" if patience else ""
                 raise ConnectionFailed(
-                    f"schema registry '{self.shown_url}' did not answer for {away:.0f} s "
+                    f"schema registry '{self.shown_url}' did not answer{waited} "
                     f"({trouble}). Check that it runs, that 'url' is right, and that this host "
                     "may reach it."
                 )

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from streamcore import Format, OptionError, Problem, Secret, option
+from streamcore import ConnectionFailed, Format, OptionError, Problem, Secret, option
+from streamcore.values import is_link_local
 
 _NUMBERS = ("timeout", "cache.capacity", "cache.latest.ttl.sec")
 _FORWARDED = frozenset(
@@ -117,6 +118,14 @@ class RegistryFormat(Format):
         yield from self._store_problems()
         yield from self._property_problems()
         yield from self._schema_text_problems()
+
+    def online_problems(self) -> Iterator[Problem | str]:
+        from .client import registry
+
+        try:
+            registry(self.settings()).greet()
+        except ConnectionFailed as error:
+            yield str(error)
 
     def written_to(self, target: str, part: str) -> Self:
         return self if self.subject else dataclasses.replace(self, subject=f"{target}-{part}")
@@ -240,6 +249,8 @@ def _url_problems(key: str, urls: str) -> Iterator[Problem]:
             _ = parts.port
         except ValueError:
             fits = False
+        if fits and is_link_local(parts.hostname or ""):
+            yield Problem(key, f"'{parts.hostname}' is a link-local address, refused")
         if not fits:
             shown = "***" if "@" in url else url.strip()
             yield Problem(key, f"'{shown}' is not a URL that starts with http:// or https://")
