@@ -60,3 +60,35 @@ def test_people_read_lines_with_places(checked):
     status, out = checked("CREATE TABLE t (x INT) WITH ('connector' = 'print');")
     assert status == 0
     assert "1 same" in out
+
+
+def test_systems_are_asked_whether_tables_are_there_for_us(checked, kafka, kafka_topic):
+    servers, views, counts = kafka.bootstrap_servers, kafka_topic(), kafka_topic()
+    at = f"'properties.bootstrap.servers' = '{servers}', 'scan.startup.mode' = 'earliest-offset'"
+    status, out = checked(
+        f"""
+        CREATE TABLE views (id BIGINT) WITH (
+          'connector' = 'kafka', 'topic' = '{views}', 'format' = 'json', {at});
+        CREATE TABLE counts (id BIGINT, n BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH (
+          'connector' = 'upsert-kafka', 'topic' = '{counts}', 'key.format' = 'json',
+          'value.format' = 'json', 'properties.bootstrap.servers' = '{servers}');
+        CREATE TABLE gone (id BIGINT) WITH (
+          'connector' = 'kafka', 'topic' = '{views}-gone', 'format' = 'avro-confluent',
+          'avro-confluent.url' = 'http://127.0.0.1:1', {at});
+        INSERT INTO counts SELECT id, COUNT(*) FROM views GROUP BY id;
+        """,
+        "--online",
+        "--json",
+    )
+    findings = [json.loads(line) for line in out.splitlines()]
+    assert status == 1
+    assert [found["verdict"] for found in findings] == ["same", "same", "wrong", "same"]
+    assert [found["online"] for found in findings] == [
+        ["'views' is there and can be read"],
+        ["'counts' is there and can be written"],
+        [],
+        [],
+    ]
+    (told,) = findings[2]["details"]
+    assert "registry 'http://127.0.0.1:1' did not answer (" in told
+    assert f"topic '{views}-gone' does not exist at {servers}" in told

@@ -145,6 +145,7 @@ def test_an_avro_schema_gives_columns():
         ([b'{"id": 7}'], [b"other"], "`message_key` STRING"),
         ([b"1,2"], None, "'format' = 'csv'"),
         ([b'{"at": "2024-05-01 10:01:00"}', b'{"at": "2024-05-01 10:00:20"}'], None, "'1' MINUTE"),
+        ([b'{"at": "2024-05-01 10:01:00", "n": 1}'] * 2, None, "0 s behind"),
     ],
 )
 def test_the_statement_runs_and_says_what_was_found(values, keys, expected):
@@ -192,5 +193,11 @@ def test_a_topic_becomes_a_table_and_a_bad_message_its_reason(kafka, kafka_topic
     assert "cannot be read" in told
     assert "'value.json.timestamp-format.standard' = 'ISO-8601' reads it" in told
     assert main(["why", "seen", f"{topic}@0:99", "--script", str(script)]) == 1
-    assert "no message at" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "no message at" in told
+    assert "data-loss" not in told
+    assert main(["infer", topic, "--servers", kafka.bootstrap_servers]) == 0
+    assert "MAP<STRING, BYTES> METADATA FROM 'headers' VIRTUAL,  -- seen: 'h'" in (
+        capsys.readouterr().out
+    )
     assert main(["why", "seen", "nonsense", "--script", str(script)]) == 2

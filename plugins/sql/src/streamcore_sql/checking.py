@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from streamcore import StreamcoreError
 
 from .errors import SqlError
+from .launching import MovesRows
 from .parity import differences
-from .planner.binding import bind
+from .planner.binding import Bound, bind
 from .session import Session
 from .statements import CreateTable, Insert, Name, Statement, StatementSet
 
@@ -30,6 +31,8 @@ class Finding:
     statement: str
     verdict: Verdict
     details: tuple[str, ...] = ()
+    online: tuple[str, ...] = ()
+    """What the systems behind its tables said, where they were asked."""
 
     @property
     def is_fine(self) -> bool:
@@ -42,7 +45,9 @@ class Checker:
 
     session: Session
     online: bool = False
-    _asked: set[Name] = field(default_factory=set)
+    _asked: set[tuple[Name, bool]] = field(default_factory=set)
+    _answers: list[str] = field(default_factory=list)
+    _sinks: set[Name] = field(default_factory=set)
 
     def check(self, text: str, name: str) -> Iterator[Finding]:
         """One finding per statement, or one per mistake if the script cannot be read."""
@@ -52,6 +57,7 @@ class Checker:
             for problem in error.problems:
                 yield Finding(problem.line, "", _verdict(problem), (str(problem),))
             return
+        self._sinks |= {insert.table for each in statements for insert in _inserts(each)}
         for statement in statements:
             yield self._check(statement)
 
@@ -59,6 +65,7 @@ class Checker:
         label = " ".join(statement.place.text.split())
         label = label if len(label) <= 60 else label[:57] + "..."
         line = statement.place.line
+        self._answers.clear()
         try:
             notes = [*differences(statement), *self._try(statement)]
         except SqlError as error:
@@ -67,7 +74,8 @@ class Checker:
         except StreamcoreError as error:
             return Finding(line, label, "wrong", (str(error),))
         notes = list(dict.fromkeys(notes))
-        return Finding(line, label, "differs" if notes else "same", tuple(notes))
+        verdict: Verdict = "differs" if notes else "same"
+        return Finding(line, label, verdict, tuple(notes), tuple(self._answers))
 
     def _try(self, statement: Statement) -> Iterator[str]:
         planned = self.session.prepare(statement)
@@ -77,25 +85,36 @@ class Checker:
                 yield from self._options(statement)
             return
         yield from getattr(planned, "notes", ())
-        if self.online and isinstance(statement, (Insert, StatementSet)):
-            self._ask(planned)
+        if self.online and isinstance(planned, MovesRows):
+            self._ask_all(planned)
 
     def _options(self, statement: CreateTable) -> Iterator[str]:
         """Options are checked where a table is used; here they are looked at even if it is not."""
         if any(option.key == "connector" for option in statement.options):
-            yield from bind(statement).notes
+            bound = bind(statement)
+            yield from bound.notes
+            if self.online:
+                self._ask(bound, writing=statement.name in self._sinks)
 
-    def _ask(self, planned: object) -> None:
+    def _ask_all(self, planned: MovesRows) -> None:
+        for bound in planned.read:
+            self._ask(bound, writing=False)
+        for bound in planned.written:
+            self._ask(bound, writing=True)
+
+    def _ask(self, bound: Bound, *, writing: bool) -> None:
         from .online import ask
 
-        plans = getattr(planned, "plans", None) or [getattr(planned, "plan", None)]
-        for plan in plans:
-            if plan is None:
-                continue
-            for bound in (*(read.bound for read in plan.query.scans), plan.sink):
-                if bound.statement.name not in self._asked:
-                    self._asked.add(bound.statement.name)
-                    ask(bound)
+        question = (bound.statement.name, writing)
+        if question not in self._asked:
+            self._asked.add(question)
+            self._answers.append(ask(bound, writing=writing))
+
+
+def _inserts(statement: Statement) -> Sequence[Insert]:
+    if isinstance(statement, StatementSet):
+        return statement.inserts
+    return (statement,) if isinstance(statement, Insert) else ()
 
 
 def _verdict(error: SqlError) -> Verdict:

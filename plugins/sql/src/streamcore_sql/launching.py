@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from . import explain
 from .checkpoints import Checkpoint
 from .fingerprint import Fingerprint, fingerprint
 from .jobs import Job, JobSet
 from .live import LiveRows
+from .planner.binding import Bound
 from .planner.inserts import InsertPlan
 from .planner.queries import QueryPlan
 from .results import Rows
@@ -33,6 +34,16 @@ class Planned(Protocol):
     def text(self, *, details: bool = True, options: bool = False) -> str:
         """The plan, for people."""
         ...
+
+
+@runtime_checkable
+class MovesRows(Protocol):
+    """A planned statement that knows the tables at its ends."""
+
+    @property
+    def read(self) -> list[Bound]: ...
+    @property
+    def written(self) -> list[Bound]: ...
 
 
 @dataclass
@@ -80,6 +91,14 @@ class PlannedSelect:
     once: bool = False
 
     @property
+    def read(self) -> list[Bound]:
+        return [scan.bound for scan in self.plan.scans]
+
+    @property
+    def written(self) -> list[Bound]:
+        return []
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return self.plan.notes
 
@@ -108,6 +127,14 @@ class PlannedInsert:
             self._resumable = _Resumable(self.launch, fingerprint(self.plan.query))
 
     @property
+    def read(self) -> list[Bound]:
+        return [scan.bound for scan in self.plan.query.scans]
+
+    @property
+    def written(self) -> list[Bound]:
+        return [self.plan.sink]
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return self.plan.notes
 
@@ -134,6 +161,14 @@ class PlannedSet:
 
     inserts: Sequence[PlannedInsert]
     name: str
+
+    @property
+    def read(self) -> list[Bound]:
+        return [bound for insert in self.inserts for bound in insert.read]
+
+    @property
+    def written(self) -> list[Bound]:
+        return [bound for insert in self.inserts for bound in insert.written]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -170,6 +205,14 @@ class PlannedShared:
     def __post_init__(self) -> None:
         found = fingerprint(self.shared.plans[0].query, [self.shared.scan])
         self._resumable = _Resumable(self.launch, found)
+
+    @property
+    def read(self) -> list[Bound]:
+        return [self.shared.scan.bound]
+
+    @property
+    def written(self) -> list[Bound]:
+        return [plan.sink for plan in self.shared.plans]
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Asks the system behind a table whether the table is there and may be read."""
+"""Asks the systems behind a table whether it is there, and may be read or written."""
 
 from __future__ import annotations
 
@@ -9,32 +9,30 @@ from streamcore import StreamcoreError
 from .errors import SqlError
 from .planner.binding import Bound
 
-_SECONDS = 30.0
+_SECONDS = 45.0
 
 
-def ask(bound: Bound) -> None:
-    """Raise SqlError with the reason if the system does not answer, or not kindly."""
+def ask(bound: Bound, *, writing: bool) -> str:
+    """Say that all is well; raise SqlError with every reason if it is not."""
     connector, table = bound.connector, bound.table
-    if not connector.can("stream_reader"):
-        return
-    outcome: list[BaseException | None] = []
+    problems: list[str] = []
+    failures: list[BaseException] = []
 
     def look() -> None:
         try:
-            connector.stream_reader(table).initialOffset()
-            outcome.append(None)
+            problems.extend(map(str, connector.online_problems(table, writing=writing)))
         except BaseException as error:  # handed over to whoever waits
-            outcome.append(error)
+            failures.append(error)
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     thread.join(_SECONDS)
-    if not outcome:
-        trouble = f"table '{bound.name}': no answer within {_SECONDS:.0f} s"
-    elif outcome[0] is None:
-        return
-    elif isinstance(outcome[0], StreamcoreError):
-        trouble = f"table '{bound.name}': {outcome[0]}"
-    else:
-        trouble = f"table '{bound.name}': {type(outcome[0]).__name__}: {outcome[0]}"
-    raise SqlError(trouble, bound.statement.name.place)
+    if thread.is_alive():
+        problems = [f"no answer within {_SECONDS:.0f} s"]
+    for failure in failures:
+        ours = isinstance(failure, StreamcoreError)
+        problems.append(str(failure) if ours else f"{type(failure).__name__}: {failure}")
+    if problems:
+        trouble = "\n".join(f"table '{bound.name}': {problem}" for problem in problems)
+        raise SqlError(trouble, bound.statement.name.place)
+    return f"'{bound.name}' is there and can be {'written' if writing else 'read'}"

@@ -39,7 +39,7 @@ def check(scripts: tuple[str, ...], online: bool, as_json: bool, given: Given) -
                 continue
             verdict = click.style(found.verdict.ljust(11), fg=_COLOURS[found.verdict])
             click.echo(f"{verdict} {name}:{found.line}  {found.statement}")
-            for detail in found.details:
+            for detail in (*found.details, *found.online):
                 click.echo("\n".join(f"            {line}" for line in detail.splitlines()))
     if not as_json:
         click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count))

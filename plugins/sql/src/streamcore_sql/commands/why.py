@@ -56,7 +56,8 @@ def why(table: str, position: str, scripts: tuple[str, ...], given: Given) -> in
     try:
         messages = [m for m in sample("kafka", start, 1) if m.position == position]
     except DataLossError as error:
-        raise DataLossError(f"there is no message at {position}: {error}") from error
+        reason = str(error).partition(" Set '")[0]  # advice for a table that is read on and on
+        raise DataLossError(f"there is no message at {position}: {reason}") from error
     if not messages:
         raise DataLossError(f"there is no message at {position}: it was compacted or rolled back.")
     _show(messages[0])

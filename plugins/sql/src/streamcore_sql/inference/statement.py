@@ -44,6 +44,10 @@ def create_table(
     record_time = _free(_RECORD_TIME, guess)
     taken = f"{quoted(record_time)} TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL"
     lines.append((taken, "when the record was written"))
+    if any(message.headers for message in messages):
+        headers = f"{quoted(_free('headers', guess))} MAP<STRING, BYTES> METADATA FROM 'headers'"
+        names = sorted({ascii(name) for each in messages for name in each.headers})
+        lines.append((f"{headers} VIRTUAL", f"seen: {', '.join(names[:5])}"))
     rowtime, delay, doubt = _watermark(moment or record_time, moment, guess, messages)
     lines.append((f"WATERMARK FOR {quoted(rowtime)} AS {quoted(rowtime)} - {delay}", doubt))
     given = [(k, "..." if is_sensitive(k) else v, is_sensitive(k)) for k, v in options.items()]
@@ -154,14 +158,8 @@ def _watermark(
     rowtime: str, moment: str, guess: Guess, messages: Sequence[Message]
 ) -> tuple[str, str, str]:
     """The rowtime, how long to wait for rows out of order, and why."""
-    column = next((c for c in guess.columns if c.name == moment), None)
-    times = [_moment(text) for text in column.shape.values] if column else []
-    known = [time for time in times if time is not None]
-    late = timedelta()
-    highest: datetime | None = None
-    for time in known:
-        highest = time if highest is None or time > highest else highest
-        late = max(late, highest - time)
+    lanes = _times(moment, guess, messages)
+    late = max(map(_lateness, lanes), default=timedelta())
     seconds = next((s for s in _DELAYS if s >= late.total_seconds()), _DELAYS[-1])
     seconds = max(seconds, 5)
     unit, count = ("MINUTE", seconds // 60) if seconds >= 60 else ("SECOND", seconds)
@@ -169,8 +167,32 @@ def _watermark(
     return (
         rowtime,
         f"INTERVAL '{count}' {unit}",
-        doubt if known else "how late rows come is a guess",
+        doubt if lanes else "how late rows come is a guess",
     )
+
+
+def _times(moment: str, guess: Guess, messages: Sequence[Message]) -> list[list[datetime]]:
+    """The event times of each partition in its order; partitions have none between them."""
+    lanes: dict[str, list[datetime]] = {}
+    for message in messages:
+        document = _object(message.value or b"") or {}
+        if (time := _moment(document.get(moment))) is not None:
+            lanes.setdefault(message.position.rpartition(":")[0], []).append(time)
+    if lanes:
+        return list(lanes.values())
+    column = next((c for c in guess.columns if c.name == moment), None)
+    times = [_moment(text) for text in column.shape.values] if column else []
+    known = [time for time in times if time is not None]
+    return [known] if known else []
+
+
+def _lateness(times: Sequence[datetime]) -> timedelta:
+    """The most any row was behind the newest one before it."""
+    late, highest = timedelta(), times[0]
+    for time in times:
+        highest = max(highest, time)
+        late = max(late, highest - time)
+    return late
 
 
 def _moment(text: Any) -> datetime | None:
