@@ -6,6 +6,7 @@ from enum import Enum
 import pytest
 from streamcore import ByteSize
 from streamcore.values import (
+    is_link_local,
     parse,
     parse_duration,
     parse_list,
@@ -183,3 +184,17 @@ def test_values_are_shown_as_a_user_would_write_them():
     assert show(tuple[str, ...], ("a", "b")) == "a;b"
     assert show(ByteSize, ByteSize(5 * 1024**2)) == "5 mb"
     assert show(timedelta, timedelta(minutes=5)) == "5 min"
+
+
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "fe80::1", "fe80::1%eth0", "::ffff:169.254.1.1", "2852039166"]
+)
+def test_link_local_hosts_are_known_however_they_are_written(host):
+    assert is_link_local(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["", "127.0.0.1", "10.0.0.1", "::1", "registry.example", "x" * 300]
+)
+def test_other_hosts_are_not_link_local(host):
+    assert not is_link_local(host)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import ipaddress
 import json
 import re
+import socket
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
@@ -71,6 +73,18 @@ def is_sensitive(key: str) -> bool:
 def masked(key: str, value: object) -> str:
     """Return the value as it may be shown in an error, a plan or a log."""
     return "***" if isinstance(value, Secret) or is_sensitive(key) else str(value)
+
+
+def is_link_local(host: str) -> bool:
+    """Tell whether a host is where clouds hand out credentials, however its number is written."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        try:
+            address = ipaddress.ip_address(socket.inet_aton(host))
+        except (OSError, UnicodeError, ValueError):
+            return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_link_local
 
 
 # --- numbers, truth, text ------------------------------------------------------

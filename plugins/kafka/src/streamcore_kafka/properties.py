@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import ipaddress
 import warnings
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from urllib.parse import urlsplit
 
 from streamcore import OptionWarning, Problem, Secret
+from streamcore.values import is_link_local
 
 from .client_keys import (
     ANY_CLIENT,
@@ -182,15 +182,8 @@ def _token_problems(given: Settings) -> Iterator[Problem]:
         parts = urlsplit(url)
         if parts.scheme not in ("https", "http") or not parts.hostname:
             yield Problem(f"properties.{TOKEN_URL}", f"'{url}' is not an http or https address")
-        elif _is_link_local(parts.hostname) and not given.get(AZURE):
+        elif is_link_local(parts.hostname) and not given.get(AZURE):
             yield Problem(f"properties.{TOKEN_URL}", f"'{url}' is a link-local address, refused")
-
-
-def _is_link_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_link_local
-    except ValueError:
-        return False
 
 
 def _mechanism(given: Settings) -> str:

@@ -24,6 +24,7 @@ from streamcore import (
     option,
 )
 from streamcore.failures import FailureHandler
+from streamcore.values import is_link_local
 
 from .arns import region_complaint
 from .partition_keys import partition_problems
@@ -60,6 +61,8 @@ def _endpoint_complaint(text: str) -> str | None:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return "is not a URL such as 'https://kinesis.us-east-1.amazonaws.com'"
+    if is_link_local(parts.hostname):
+        return "is a link-local address, refused"
     return None
 
 
