@@ -76,10 +76,7 @@ def _topic_problems(kafka: Kafka) -> Iterator[Problem]:
         yield Problem("topic", "either 'topic' or 'topic-pattern' must be set")
     for name in kafka.topic:
         if not TOPIC_NAME.fullmatch(name):
-            yield Problem(
-                "topic",
-                f"'{name}' is not a topic name; use 1 to 249 letters, digits, '.', '_' and '-'",
-            )
+            yield _no_name("topic", name)
     for number in kafka.only_partitions:
         if not number.isdigit():
             yield Problem("scan.partitions", f"'{number}' is not the number of a partition")
@@ -90,6 +87,11 @@ def _topic_problems(kafka: Kafka) -> Iterator[Problem]:
             yield Problem(
                 "topic-pattern", f"'{kafka.topic_pattern}' is not a regular expression: {error}"
             )
+
+
+def _no_name(key: str, name: str) -> Problem:
+    allowed = "use 1 to 249 letters, digits, '.', '_' and '-'"
+    return Problem(key, f"'{name}' is not a topic name; {allowed}")
 
 
 def _startup_problems(kafka: Kafka) -> Iterator[Problem]:
@@ -179,6 +181,8 @@ def _failure_problems(kafka: Kafka) -> Iterator[Problem]:
     dead_letters = kafka.failure_handler is FailureHandler.DEAD_LETTER
     if dead_letters and not kafka.failure_topic:
         yield _required("scan.deser.failure-topic", "scan.deser.failure-handler", "dead-letter")
+    if kafka.failure_topic and not TOPIC_NAME.fullmatch(kafka.failure_topic):
+        yield _no_name("scan.deser.failure-topic", kafka.failure_topic)
     if kafka.failure_topic and kafka.failure_topic in kafka.topic:
         yield Problem(
             "scan.deser.failure-topic",
