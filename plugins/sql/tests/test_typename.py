@@ -111,3 +111,16 @@ def test_a_wrong_type_is_explained(written, message):
     with pytest.raises(SqlError) as caught:
         canonical(written)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ARRAY<" * 5000 + "INT" + ">" * 5000,
+        "ROW<a " * 5000 + "INT" + ">" * 5000,
+        "INT" + " ARRAY" * 5000,
+    ],
+)
+def test_types_nested_without_end_are_refused(text):
+    with pytest.raises(SqlError, match="nested deeper than 50 levels"):
+        canonical(text)

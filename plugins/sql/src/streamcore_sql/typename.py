@@ -24,6 +24,7 @@ _SIZED: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {
     "TIMESTAMP": ((6,), ((0, 9),)),
     "TIMESTAMP_LTZ": ((6,), ((0, 9),)),
 }
+_DEEPEST = 50  # deeper ones are no table's, and would exhaust whoever follows them down
 _NESTED = {"ARRAY": 1, "MULTISET": 1, "MAP": 2}
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _LAST_UNIT = {"YEAR": ("MONTH",), "DAY": _UNITS[3:], "HOUR": _UNITS[4:], "MINUTE": _UNITS[5:]}
@@ -77,14 +78,22 @@ def _field_sql(part: Field) -> str:
     return f"{name} {part.type.sql()}{comment}"
 
 
-def parse_type(cursor: Cursor) -> TypeName:
+def parse_type(cursor: Cursor, depth: int = 0) -> TypeName:
     """Read a type, with its NOT NULL and any trailing ARRAY or MULTISET."""
     start = cursor.token
-    found = _nullability(cursor, _bare_type(cursor))
+    found = _nullability(cursor, _bare_type(cursor, _deeper(cursor, depth)))
     while cursor.at("ARRAY") or cursor.at("MULTISET"):
+        depth = _deeper(cursor, depth)
         name = cursor.advance().word
         found = _nullability(cursor, TypeName(name, items=(found,)))
     return replace(found, place=cursor.since(start))
+
+
+def _deeper(cursor: Cursor, depth: int) -> int:
+    if depth >= _DEEPEST:
+        place = cursor.place(cursor.token)
+        raise SqlError(f"a type is nested deeper than {_DEEPEST} levels", place)
+    return depth + 1
 
 
 def _nullability(cursor: Cursor, found: TypeName) -> TypeName:
@@ -94,7 +103,7 @@ def _nullability(cursor: Cursor, found: TypeName) -> TypeName:
     return found
 
 
-def _bare_type(cursor: Cursor) -> TypeName:
+def _bare_type(cursor: Cursor, depth: int) -> TypeName:
     token = cursor.token
     if token.kind is not Kind.WORD:
         cursor.fail("a type")
@@ -109,9 +118,9 @@ def _bare_type(cursor: Cursor) -> TypeName:
     if name in _SIZED:
         return _sized(cursor, name)
     if name in _NESTED:
-        return _nested(cursor, name)
+        return _nested(cursor, name, depth)
     if name == "ROW":
-        return TypeName(name, fields=_fields(cursor))
+        return TypeName(name, fields=_fields(cursor, depth))
     if name == "INTERVAL":
         return TypeName(_interval(cursor))
     place = cursor.place(token)
@@ -151,17 +160,17 @@ def _zone(cursor: Cursor, name: str) -> str:
     return name
 
 
-def _nested(cursor: Cursor, name: str) -> TypeName:
+def _nested(cursor: Cursor, name: str, depth: int) -> TypeName:
     cursor.expect("<")
-    items = [parse_type(cursor)]
+    items = [parse_type(cursor, depth)]
     while len(items) < _NESTED[name]:
         cursor.expect(",")
-        items.append(parse_type(cursor))
+        items.append(parse_type(cursor, depth))
     cursor.expect(">")
     return TypeName(name, items=tuple(items))
 
 
-def _fields(cursor: Cursor) -> tuple[Field, ...]:
+def _fields(cursor: Cursor, depth: int) -> tuple[Field, ...]:
     if cursor.accept("<>"):
         return ()
     close = ")" if cursor.at("(") else ">"
@@ -171,7 +180,7 @@ def _fields(cursor: Cursor) -> tuple[Field, ...]:
     while not (cursor.at(close) and not fields):
         start = cursor.token
         name = cursor.identifier("a field name")
-        kind = parse_type(cursor)
+        kind = parse_type(cursor, depth)
         comment = None
         if cursor.token.kind is Kind.STRING:
             comment = text_value(cursor.text(cursor.advance()))
