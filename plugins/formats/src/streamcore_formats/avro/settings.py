@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from streamcore import Format, OptionError, Problem, Secret, option
+from streamcore import ConnectionFailed, Format, OptionError, Problem, Secret, option
 from streamcore.values import is_link_local
 
 _NUMBERS = ("timeout", "cache.capacity", "cache.latest.ttl.sec")
@@ -118,6 +118,14 @@ class RegistryFormat(Format):
         yield from self._store_problems()
         yield from self._property_problems()
         yield from self._schema_text_problems()
+
+    def online_problems(self) -> Iterator[Problem | str]:
+        from .client import registry
+
+        try:
+            registry(self.settings()).greet()
+        except ConnectionFailed as error:
+            yield str(error)
 
     def written_to(self, target: str, part: str) -> Self:
         return self if self.subject else dataclasses.replace(self, subject=f"{target}-{part}")
