@@ -1,0 +1,186 @@
+"""Jobs that are killed, frozen, started twice or robbed of their checkpoint lose nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from streamcore.testing.ledger import scenario
+
+POINTS = ("init", "begin", "produce", "marker", "commit", "committed")
+
+
+@scenario(1, small={"rows": 6_000, "kills": 2}, full={"rows": 1_000_000, "kills": 50})
+def test_a_driver_killed_again_and_again_leaves_each_row_once(broker, bench, scale):
+    """Half of the kills hit a random moment, the others a point inside a transaction."""
+    dice = random.Random(scale.seed)
+    bench = bench(broker)
+    bench.copy.source["scan.max-rows-per-batch"] = str(max(1000, scale.rows // 200))
+    bench.ledger.send(scale.rows // 2)
+    bench.ledger.keep_sending(scale.rows - scale.rows // 2, pieces=scale.kills * 5, pause=0.5)
+    for kill in range(scale.kills):
+        if kill % 2:
+            point = POINTS[(kill // 2 + scale.seed) % len(POINTS)]
+            bench.copy.start(f"{point}:kill")
+            assert bench.copy.wait() == 1, f"{point}: {bench.copy.said()[-2000:]}"
+        else:
+            bench.copy.start()
+            bench.copy.wait_batch()
+            time.sleep(dice.uniform(0, 6 if scale.kills > 2 else 1))
+            bench.copy.signal(signal.SIGKILL)
+            assert bench.copy.wait() == -signal.SIGKILL
+    bench.copy.start()
+    bench.ledger.finish()
+    bench.wait_for_all(timeout=600)
+    bench.verdict()
+
+
+@scenario(2, small={"rows": 6_000, "kills": 3}, full={"rows": 1_000_000, "kills": 100})
+def test_python_workers_killed_under_a_query_leave_it_alive(broker, bench, scale):
+    """Spark tries a task again, here up to eight times, and the copy never ends."""
+    dice = random.Random(scale.seed)
+    bench = bench(broker)
+    bench.copy.master = "local[2,8]"
+    bench.copy.source["scan.max-rows-per-batch"] = str(max(500, scale.rows // 100))
+    bench.ledger.send(scale.rows // 2)
+    bench.ledger.keep_sending(scale.rows - scale.rows // 2, pieces=scale.kills * 4, pause=0.5)
+    bench.copy.start()
+    bench.copy.wait_batch()
+    killed = 0
+    while killed < scale.kills:
+        time.sleep(dice.uniform(0.2, 2))
+        bench.copy.check()
+        if workers := task_workers(bench.copy.process.pid):
+            os.kill(dice.choice(workers), signal.SIGKILL)
+            killed += 1
+    bench.ledger.finish()
+    bench.wait_for_all(timeout=600)
+    bench.copy.check()
+    bench.verdict()
+
+
+def task_workers(group):
+    """The processes that run tasks of a job: its JVM's Python daemons and their children."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes()
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if b"pyspark.daemon\0pyspark.worker" in command and descends(parent, group):
+                found.append(int(entry.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def descends(pid, group):
+    """Whether a process is in the group, or a child of one that is."""
+    while pid > 1:
+        if os.getpgid(pid) == group:
+            return True
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return False
+
+
+@scenario(5, small={"rows": 50_000, "pairs": 1}, full={"rows": 100_000, "pairs": 10})
+def test_a_batch_cut_in_two_is_finished_on_a_machine_with_other_cores(broker, bench, scale):
+    """Some tasks have committed, the rest is written by a successor with another parallelism."""
+    dice = random.Random(scale.seed)
+    for pair in range(scale.pairs):
+        before, after = dice.sample(range(1, 6), 2)
+        each = bench(broker, partitions=6)
+        each.copy.source["scan.max-rows-per-batch"] = str(scale.rows)
+        each.ledger.send(scale.rows)
+        each.copy.master = f"local[{before}]"
+        each.copy.start("committed:kill" if pair % 2 == 0 else "commit:kill")
+        assert each.copy.wait() == 1, each.copy.said()[-2000:]
+        each.copy.master = f"local[{after}]"
+        each.copy.start()
+        each.wait_for_all()
+        each.verdict()
+
+
+@scenario(
+    6,
+    small={"rows": 2_000, "runs": 1, "seconds": 5},
+    full={"rows": 20_000, "runs": 20, "seconds": 120},
+)
+def test_a_frozen_job_ends_soon_after_it_wakes_up_beside_its_twin(broker, bench, scale):
+    for _ in range(scale.runs):
+        each = bench(broker)
+        each.ledger.send(scale.rows // 2)
+        each.copy.start("commit:sleep=2")
+        each.copy.wait_batch()
+        each.ledger.send(scale.rows // 4)
+        time.sleep(1)
+        each.copy.signal(signal.SIGSTOP)
+        zombie = each.copy.process
+        frozen = time.monotonic()
+        each.copy.start()
+        each.wait_for_all()
+        each.ledger.send(scale.rows // 4)
+        each.wait_for_all()
+        time.sleep(max(0, scale.seconds - (time.monotonic() - frozen)))
+        os.killpg(zombie.pid, signal.SIGCONT)
+        woke = time.monotonic()
+        each.ledger.send(100)
+        assert zombie.wait(120) == 1
+        scale.measured["zombie ended after"] = f"{time.monotonic() - woke:.1f} s"
+        each.wait_for_all()
+        each.verdict()
+
+
+@scenario(7, small={"rows": 200, "runs": 1}, full={"rows": 10_000, "runs": 10})
+def test_two_queries_with_one_prefix_are_an_error_that_names_it(broker, bench, spark, scale):
+    for _ in range(scale.runs):
+        first, second = bench(broker, spark=spark), bench(broker, spark=spark)
+        prefix = first.copy.sink["sink.transactional-id-prefix"]
+        second.copy.sink = {**first.copy.sink}
+        for each in (first, second):
+            each.ledger.send(scale.rows)
+            each.copy.start()
+            each.copy.wait_batch()
+        first.ledger.send(scale.rows)
+        assert first.copy.wait(120) == 1
+        assert f"sink.transactional-id-prefix '{prefix}'" in first.copy.said()
+        assert "give every query a prefix of its own" in first.copy.said()
+        second.copy.check()
+        second.copy.kill()
+        second.copy.target = first.copy.target
+
+
+@scenario(8, small={"rows": 1_000}, full={"rows": 100_000})
+def test_a_lost_checkpoint_skips_no_batch_and_lost_metadata_is_refused(broker, bench, spark, scale):
+    """Without its `metadata` a query has a new id: going on would not know what was written."""
+    robbed = bench(broker, spark=spark)
+    robbed.copy.source["scan.max-rows-per-batch"] = str(scale.rows // 2)
+    robbed.ledger.send(scale.rows)
+    robbed.copy.start(once=True)
+    assert robbed.copy.wait() == 0
+    (robbed.copy.checkpoint / "metadata").unlink()
+    robbed.ledger.send(scale.rows)
+    with pytest.raises(Exception, match="the metadata file is missing"):
+        robbed.copy.start(once=True)
+    (robbed.copy.checkpoint / "metadata").write_text(f'{{"id":"{uuid.uuid4()}"}}')
+    robbed.copy.start(once=True)
+    assert robbed.copy.wait() == 1
+    assert "it belongs to query" in robbed.copy.said()
+
+    shutil.rmtree(robbed.copy.checkpoint)
+    robbed.copy.start(once=True)
+    assert robbed.copy.wait() == 0
+    robbed.live.wait_for(robbed.ledger.rows, 60)
+    rows = robbed.live.stop()
+    counted = {key: sum(row.key == key for row in rows) for key in robbed.ledger.sent}
+    assert sum(counted.values()) == 3 * scale.rows, "the first half twice, for it was read anew"
+    assert {row[:2] for row in rows} == {
+        (key, number) for key, count in robbed.ledger.sent.items() for number in range(count)
+    }

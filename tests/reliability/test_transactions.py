@@ -1,0 +1,168 @@
+"""Transactions that end late, hang, time out or lose their markers tear no batch."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from confluent_kafka import Producer
+from streamcore.registry import installed
+from streamcore.spark.task import Task
+from streamcore.testing.ledger import compare, scenario
+from streamcore.testing.services.kafka import unique_name
+from streamcore.testing.services.proxy import END_TXN
+from streamcore_kafka.messages import Messages
+from streamcore_kafka.tickets import Ticket, TransactionRefused
+from streamcore_kafka.transactions import Transaction
+
+
+class Writer:
+    """One task of a query, batch by batch, without Spark around it."""
+
+    def __init__(self, broker, partitions=2, **options):
+        self.topic = broker.create_topic(unique_name("transactions"), partitions)
+        self.prefix = f"prefix-{self.topic}"
+        self._options = {
+            "properties.bootstrap.servers": broker.bootstrap_servers,
+            "topic": self.topic,
+            "format": "json",
+            "sink.delivery-guarantee": "exactly-once",
+            "sink.transactional-id-prefix": self.prefix,
+            **options,
+        }
+        self.sent = {}
+
+    def write(self, batch, rows, run="run", between=lambda: None, aborted=False):
+        """Write a batch; `between` is called in mid-transaction."""
+        kafka = installed().build("connector", "kafka", self._options)
+        task = Task(0, 0, "query", batch, run)
+
+        def messages():
+            for number in range(rows):
+                if number == rows // 2:
+                    between()
+                sequence = -1 - number if aborted else number
+                text = f'{{"key":"b{batch}","seq":{sequence}}}'
+                yield Messages([text.encode()], [f"b{batch}".encode()], self.topic)
+
+        Transaction(kafka.properties, Ticket.issue(kafka), task).write(messages())
+        if not aborted:
+            self.sent[f"b{batch}"] = rows
+
+
+def verify(broker, writer, live, seed):
+    from streamcore.testing.ledger import read_to_end
+
+    final = read_to_end(broker.direct_servers, writer.topic)
+    live.wait_for(len(final), 30)
+    findings = compare(writer.sent, final, live.stop())
+    assert not findings, f"seed {seed}: {findings}"
+
+
+class GivenUp(Exception):
+    """Makes a task abort."""
+
+
+@scenario(12, small={"transactions": 6}, full={"transactions": 200})
+def test_a_late_end_of_one_transaction_never_ends_the_next(broker, scale):
+    """The client asked twice; the first request comes when the next transaction is half way."""
+    from streamcore.testing.ledger import LiveReader
+
+    dice = random.Random(scale.seed)
+    quick = {"properties.socket.timeout.ms": "500", "properties.reconnect.backoff.max.ms": "200"}
+    writer = Writer(broker, **quick)
+    live = LiveReader(broker.direct_servers, writer.topic)
+    writer.write(0, 3)
+    late = None
+    for batch in range(1, scale.transactions + 1):
+        abort, held = dice.random() < 0.5, late
+
+        def between(held=held, abort=abort):
+            if held is not None:
+                held.release()
+                time.sleep(0.1)
+            if abort:
+                raise GivenUp
+
+        if abort:
+            late = broker.proxy.hold_next(END_TXN)
+            with pytest.raises(GivenUp):
+                writer.write(batch, 4, between=between, aborted=True)
+            assert late.wait(30)
+            held, late = late, None
+            writer.write(batch, 4, between=held.release)
+        else:
+            if held is None:
+                late = broker.proxy.hold_next(END_TXN)
+            writer.write(batch, 4, between=between)
+            late = late if held is None else None
+            assert late is None or late.wait(30)
+    broker.proxy.heal()
+    assert len(writer.sent) == scale.transactions + 1
+    verify(broker, writer, live, scale.seed)
+
+
+@scenario(14, small={"batches": 1}, full={"batches": 20})
+def test_a_transaction_that_took_too_long_names_the_option_and_is_repeated(broker, scale):
+    from streamcore.testing.ledger import LiveReader
+
+    writer = Writer(broker, **{"properties.transaction.timeout.ms": "2000"})
+    live = LiveReader(broker.direct_servers, writer.topic)
+    for batch in range(scale.batches):
+        with pytest.raises(TransactionRefused) as refused:
+            writer.write(batch, 10, run=f"slow-{batch}", between=lambda: time.sleep(4))
+        assert "'properties.transaction.timeout.ms' (2000 ms)" in str(refused.value)
+        writer.write(batch, 10, run=f"quick-{batch}")
+    verify(broker, writer, live, scale.seed)
+
+
+@scenario(15, small={"runs": 2}, full={"runs": 10})
+def test_a_marker_that_expired_after_the_commit_is_an_error_and_not_a_repetition(broker, scale):
+    """Deleting the groups is what the broker does to them when their retention is over."""
+    from streamcore.testing.ledger import LiveReader
+
+    for _ in range(scale.runs):
+        writer = Writer(broker)
+        live = LiveReader(broker.direct_servers, writer.topic)
+        writer.write(0, 5)
+        writer.write(1, 5)
+        admin = broker.admin()
+        groups = [f"{writer.prefix}-marker", f"{writer.prefix}-marker-0"]
+        for future in admin.delete_consumer_groups(groups).values():
+            future.result()
+        with pytest.raises(TransactionRefused, match="offsets.retention.minutes"):
+            writer.write(1, 5, run="after")
+        verify(broker, writer, live, scale.seed)
+
+
+@scenario(13, small={"rows": 500, "seconds": 8}, full={"rows": 50_000, "seconds": 300})
+def test_a_transaction_that_hangs_on_the_source_is_named_and_waited_for(
+    broker, bench, spark, scale, capfd
+):
+    """Rows behind it are not read until it ends; what runs for what is there ends before it."""
+    bench = bench(broker, partitions=1, spark=spark)
+    bench.copy.source["properties.isolation.level"] = "read_committed"
+    bench.ledger.send(scale.rows)
+    foreign = Producer(
+        {
+            "bootstrap.servers": broker.direct_servers,
+            "transactional.id": f"foreign-{bench.target}",
+            "transaction.timeout.ms": 900_000,
+        }
+    )
+    foreign.init_transactions(30)
+    foreign.begin_transaction()
+    foreign.produce(bench.ledger.topic, b'{"key":"foreign","seq":-1}')
+    foreign.flush(30)
+    before = bench.ledger.rows
+    bench.ledger.send(scale.rows)
+    bench.copy.start(once=True)
+    assert bench.copy.wait() == 0
+    bench.live.wait_for(before, 60)
+    bench.copy.start()
+    time.sleep(scale.seconds)
+    assert bench.live.distinct == before
+    foreign.abort_transaction(30)
+    scale.measured["went on after"] = f"{bench.wait_for_all(60):.1f} s"
+    bench.verdict()
