@@ -49,8 +49,9 @@ def test_a_topic_created_again_is_noticed_by_its_id(broker, bench, spark, scale)
             each.verdict()
         else:
             assert each.copy.wait(120) == 1
-            assert f"topic '{each.ledger.topic}' partition" in each.copy.said()
-            assert "'scan.fail-on-data-loss'" in each.copy.said()
+            said = each.copy.said()
+            assert f"topic '{each.ledger.topic}' partition" in said, said[:3000]
+            assert "'scan.fail-on-data-loss'" in said, said[:3000]
 
 
 @scenario(17, small={"rows": 500}, full={"rows": 100_000})

@@ -11,7 +11,7 @@ from streamcore.registry import installed
 from streamcore.spark.task import Task
 from streamcore.testing.ledger import compare, scenario
 from streamcore.testing.services.kafka import unique_name
-from streamcore.testing.services.proxy import END_TXN
+from streamcore.testing.services.proxy import END_TXN, PRODUCE
 from streamcore_kafka.messages import Messages
 from streamcore_kafka.tickets import Ticket, TransactionRefused
 from streamcore_kafka.transactions import Transaction
@@ -60,6 +60,14 @@ def verify(broker, writer, live, seed):
     assert not findings, f"seed {seed}: {findings}"
 
 
+def wait_for(condition, timeout=30):
+    """An abort of what was never sent asks nothing of the broker."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"nothing in {timeout} s"
+        time.sleep(0.02)
+
+
 class GivenUp(Exception):
     """Makes a task abort."""
 
@@ -78,11 +86,12 @@ def test_a_late_end_of_one_transaction_never_ends_the_next(broker, scale):
     for batch in range(1, scale.transactions + 1):
         abort, held = dice.random() < 0.5, late
 
-        def between(held=held, abort=abort):
+        def between(held=held, abort=abort, sent=broker.proxy.requests[PRODUCE]):
             if held is not None:
                 held.release()
                 time.sleep(0.1)
             if abort:
+                wait_for(lambda: broker.proxy.requests[PRODUCE] > sent)
                 raise GivenUp
 
         if abort:
