@@ -33,9 +33,8 @@ def options(kinesis):
 class Job:
     """What Spark does with a stream reader: plan a batch, read it, remember its end."""
 
-    def __init__(self, options, table=TABLE, offset=None):
-        connector = installed().build("connector", "kinesis", options)
-        self.reader = connector.stream_reader(table)
+    def __init__(self, options, table=TABLE, offset=None, connector="kinesis"):
+        self.reader = installed().build("connector", connector, options).stream_reader(table)
         self.offset = offset or json.loads(json.dumps(self.reader.initialOffset()))
 
     def end(self):

@@ -69,3 +69,64 @@ def test_a_self_managed_consumer_must_exist(kinesis, kinesis_stream, options, jo
     run = job(options(stream, **EFO, **{"source.efo.lifecycle": "SELF_MANAGED"}))
     with pytest.raises(ConnectionFailed, match="consumer 'ours' of '.*' does not exist"):
         run.step()
+
+
+def everything(run):
+    run.reader.prepareForTriggerAvailableNow()
+    rows = []
+    while (found := run.step()) is not None:
+        rows += found
+    return rows
+
+
+def test_broken_subscriptions_are_taken_up_where_they_broke(kinesis, kinesis_stream, options, job):
+    stream = kinesis_stream(shards=1)
+    put(kinesis.client(), stream, 200)
+    time.sleep(2.5)
+    before = kinesis.ledger.injected["cut_subscription"]
+    kinesis.faults.cut_subscription_after = 1
+    try:
+        rows = everything(job(options(stream, **EFO)))
+    finally:
+        kinesis.faults.clear()
+    assert [row["n"] for row in rows] == list(range(200))
+    assert kinesis.ledger.injected["cut_subscription"] > before
+
+
+def test_a_shard_that_ends_makes_way_for_its_children(kinesis, kinesis_stream, options, job):
+    stream = kinesis_stream(shards=1)
+    client = kinesis.client()
+    put(client, stream, 100)
+    client.update_shard_count(StreamName=stream, TargetShardCount=2, ScalingType="UNIFORM_SCALING")
+    kinesis.wait_active(stream)
+    put(client, stream, 100)
+    time.sleep(2.5)
+    rows = everything(job(options(stream, **EFO)))
+    assert sorted(row["n"] for row in rows) == sorted([*range(100), *range(100)])
+
+
+@pytest.mark.parametrize(
+    ("registration", "left"), [("LAZY", []), ("EAGER", ["ours"]), ("NONE", ["ours"])]
+)
+def test_the_legacy_connector_registers_as_it_is_told(
+    kinesis, kinesis_stream, options, job, registration, left
+):
+    stream = kinesis_stream(shards=1)
+    client = kinesis.client()
+    put(client, stream, 100)
+    given = {
+        "stream": stream,
+        "scan.stream.initpos": "TRIM_HORIZON",
+        "scan.stream.recordpublisher": "EFO",
+        "scan.stream.efo.registration": registration,
+        "scan.stream.efo.consumername": "ours",
+    }
+    if registration == "NONE":
+        arn = options(stream)["stream.arn"]
+        made = client.register_stream_consumer(StreamARN=arn, ConsumerName="ours")["Consumer"]
+        given[f"scan.stream.efo.consumerarn.{stream}"] = made["ConsumerARN"]
+    time.sleep(2.5)
+    shared = {key: value for key, value in options(stream).items() if key != "stream.arn"}
+    rows = everything(job(shared | given, connector="kinesis-legacy"))
+    assert sorted(row["n"] for row in rows) == list(range(100))
+    assert consumers(client, stream) == left

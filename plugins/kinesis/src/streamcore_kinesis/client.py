@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ from botocore.exceptions import (
     NoCredentialsError,
     ProfileNotFound,
 )
+from botocore.loaders import create_loader
 from botocore.session import get_session
 from streamcore import ConnectionFailed, CredentialProvider, Credentials, PluginError, Secret
 
@@ -42,6 +44,7 @@ def kinesis(
     """A Kinesis client whose credentials are fetched here and renewed before they expire."""
     scope = {"region": region or "us-east-1"}
     session = get_session()
+    session.register_component("data_loader", _loader())
     session._credentials = _renewing(provider, scope)
     return boto3.Session(botocore_session=session).client(
         "kinesis",
@@ -57,6 +60,12 @@ def kinesis(
             user_agent_extra="streamcore",
         ),
     )
+
+
+@functools.cache
+def _loader() -> Any:
+    """The SDK's descriptions of services, read once and not for every client."""
+    return create_loader()
 
 
 def _renewing(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:

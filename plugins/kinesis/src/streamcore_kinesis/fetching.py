@@ -74,11 +74,13 @@ class SliceReader:
 
     def _goes_on(self, answer: Any, empty: int) -> bool:
         """Whether the slice may hold records after this answer."""
-        # Records of one millisecond may follow an answer that is zero milliseconds behind.
-        if answer["Records"] or answer.get("MillisBehindLatest"):
+        full = len(answer["Records"]) >= self._settings.limit
+        if full or answer.get("MillisBehindLatest"):
             return True
         if "ts" in self._part.stop:  # caught up with a moment that lies after the slice's end
             return False
+        if answer["Records"]:
+            return True
         if empty >= _PATIENCE:
             self._lost(f"its end at {self._part.stop} was never reached")
             return False

@@ -1,0 +1,198 @@
+"""A Spark job over a stream that splits and merges all the time, killed and killed again."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+JOB = """
+import json, os, sys
+from pathlib import Path
+import streamcore
+from streamcore import Column, Table
+from streamcore.spark.carrier import pack
+from streamcore.spark.types import spark_schema
+
+options, home = json.loads(sys.argv[1]), Path(sys.argv[2])
+table = Table(
+    (
+        Column("n", "BIGINT"),
+        Column("key", "STRING"),
+        Column("sequence", "STRING", metadata="sequence-number", virtual=True),
+    ),
+    "t",
+)
+quiet = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "OFF",
+    "spark.ui.enabled": "false",
+}
+spark = streamcore.session("kills", "local[2,20]", quiet)
+
+def keep(batch, number):
+    rows = [[row.n, row.key, row.sequence] for row in batch.collect()]
+    kept = home / f"batch-{number:06}.json"
+    if kept.exists() and json.loads(kept.read_text()) != rows:
+        (home / f"differs-{number}").touch()
+    (home / "new").write_text(json.dumps(rows))
+    os.replace(home / "new", kept)
+
+frame = spark.readStream.format("streamcore").options(**pack(options, table))
+frame = frame.schema(spark_schema(table.output)).load()
+query = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(home / "checkpoint"))
+query.start().awaitTermination()
+"""
+
+
+class Writer(threading.Thread):
+    """Puts numbered records, each key's in order, while shards split and merge under it."""
+
+    def __init__(self, client, stream, count, every):
+        super().__init__(daemon=True)
+        self.client, self.stream, self.count, self.every = client, stream, count, every
+        self.dice, self.reshards = random.Random(4), 0
+
+    def run(self):
+        due = time.monotonic() + self.every
+        for first in range(0, self.count, 100):
+            numbers = range(first, min(first + 100, self.count))
+            self.client.put_records(
+                StreamName=self.stream,
+                Records=[
+                    {
+                        "Data": json.dumps({"n": n, "key": f"k{n % 17}"}).encode(),
+                        "PartitionKey": f"k{n % 17}",
+                    }
+                    for n in numbers
+                ],
+            )
+            if time.monotonic() > due:
+                self.reshard()
+                due = time.monotonic() + self.every
+
+    def reshard(self):
+        client, stream = self.client, self.stream
+        shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
+        shards.sort(key=lambda shard: int(shard["HashKeyRange"]["StartingHashKey"]))
+        if len(shards) < 4:
+            chosen = self.dice.choice(shards)
+            low, high = (
+                int(chosen["HashKeyRange"][k]) for k in ("StartingHashKey", "EndingHashKey")
+            )
+            client.split_shard(
+                StreamName=stream,
+                ShardToSplit=chosen["ShardId"],
+                NewStartingHashKey=str((low + high) // 2),
+            )
+        else:
+            at = self.dice.randrange(len(shards) - 1)
+            client.merge_shards(
+                StreamName=stream,
+                ShardToMerge=shards[at]["ShardId"],
+                AdjacentShardToMerge=shards[at + 1]["ShardId"],
+            )
+        self.reshards += 1
+        summary = client.describe_stream_summary
+        while summary(StreamName=stream)["StreamDescriptionSummary"]["StreamStatus"] != "ACTIVE":
+            time.sleep(0.05)
+
+
+def workers(pid):
+    """The Python workers below a process: children of children, found by their parents."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_text()
+            except OSError:
+                continue
+            parents[int(entry.name)] = (int(fields[1]), "pyspark" in command)
+    found, below = [], {pid}
+    while grown := {child for child, (parent, _) in parents.items() if parent in below} - below:
+        below |= grown
+        found += [child for child in grown if parents[child][1]]
+    leaves = {child for child in found if child not in {p for p, _ in parents.values()}}
+    return sorted(leaves)
+
+
+def batches(home):
+    return [json.loads(path.read_text()) for path in sorted(home.glob("batch-*.json"))]
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("count", "every", "worker_kills", "job_kills"),
+    [
+        pytest.param(2_000, 2.0, 2, 1, id="short"),
+        pytest.param(60_000, 3.0, 25, 8, id="long", marks=pytest.mark.soak),
+    ],
+)
+def test_nothing_is_lost_or_read_twice_and_keys_keep_their_order(
+    kinesis, kinesis_stream, options, tmp_path, count, every, worker_kills, job_kills
+):
+    stream = kinesis_stream(shards=2)
+    given = options(
+        stream,
+        **{
+            "connector": "kinesis",
+            "source.init.position": "TRIM_HORIZON",
+            "source.shard.discovery.interval": "1 s",
+        },
+    )
+    writer = Writer(kinesis.client(direct=True), stream, count, every)
+    writer.start()
+    done = {"worker": 0, "job": 0}
+    dice = random.Random(5)
+    deadline = time.monotonic() + 3000
+    job = start(given, tmp_path)
+    try:
+        while sum(map(len, batches(tmp_path))) < count or done["job"] < job_kills:
+            assert time.monotonic() < deadline, f"{done}, {sum(map(len, batches(tmp_path)))} rows"
+            assert job.poll() is None, (tmp_path / "log").read_text()[-3000:]
+            seen = sum(map(len, batches(tmp_path)))
+            if done["worker"] < worker_kills and seen > count * done["worker"] / worker_kills / 2:
+                if leaves := workers(job.pid):
+                    os.kill(dice.choice(leaves), signal.SIGKILL)
+                    done["worker"] += 1
+            elif done["job"] < job_kills and seen > count * (done["job"] + 1) / (job_kills + 1):
+                stop(job)
+                done["job"] += 1
+                job = start(given, tmp_path)
+            time.sleep(0.5)
+    finally:
+        stop(job)
+        writer.join(60)
+    read = batches(tmp_path)
+    rows = [row for batch in read for row in batch]
+    assert sorted(n for n, _, _ in rows) == list(range(count))
+    for key in {key for _, key, _ in rows}:
+        own = [n for n, k, _ in rows if k == key]
+        assert own == sorted(own), f"order within {key}"
+    assert list(tmp_path.glob("differs-*")) == []
+    assert writer.reshards > 0
+    assert done == {"worker": worker_kills, "job": job_kills}
+
+
+def start(given, home):
+    with (home / "log").open("a") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", JOB, json.dumps(given), str(home)],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def stop(job):
+    """All at once, as when a machine loses its power."""
+    os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
