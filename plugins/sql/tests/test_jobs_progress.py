@@ -120,7 +120,7 @@ def test_one_line_tells_all():
     assert text == (
         "job: running, batch 3, 1,234,567 rows in, in 5.0 k rows/s, 2.5 MB/s, out 2 rows/s, "
         "lag 40 behind, took 1.2 s (work 0.9, log 0.2), "
-        "watermark 2024-05-01 10:00:00, events 3.0 s old, let go 2 dead-lettered, 1 retry"
+        "time watermark 2024-05-01 10:00:00, events 3.0 s old, let go 2 dead-lettered, 1 retry"
     )
 
 

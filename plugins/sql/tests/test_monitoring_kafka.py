@@ -1,47 +1,29 @@
-"""The figures of real jobs on a real broker, from the handle to the scraper."""
+"""The figures of a real job on a real broker: from the handle, to scrapers, on its page."""
 
 import json
+import os
 import time
+import urllib.error
+import urllib.request
+from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as parse_plain
+from streamcore.cli import main
+from streamcore.testing.services.kafka import unique_name
 from streamcore_sql import Session
+from streamcore_sql.monitoring import jobfiles
+from streamcore_sql.monitoring.surfaces import Surfaces
 
 CANARY = "canary-hunter2-secret"
+GOOD = [b'{"id":%d}' % n for n in range(40)]
+BAD = [b"{", b"[", b"{"]
 
 
-def send(address, topic, values):
-    producer = Producer({"bootstrap.servers": address})
-    for value in values:
-        producer.produce(topic, value)
-    producer.flush()
-
-
-@pytest.fixture
-def job(spark, kafka, kafka_topic, tmp_path):
-    """A job over 40 rows of two partitions, with three records that are no rows."""
-    source, target, letters = kafka_topic(2), kafka_topic(), kafka_topic()
-    good = [b'{"id":%d}' % n for n in range(40)]
-    send(kafka.bootstrap_servers, source, [*good, b"{", b"[", b"{"])
-    where = f"'connector'='kafka', 'properties.bootstrap.servers'='{kafka.bootstrap_servers}'"
-    session = Session(spark, name="orders", checkpoint=str(tmp_path), secrets={"pw": CANARY})
-    session.execute(
-        f"""
-        CREATE TABLE orders (id BIGINT) WITH ({where}, 'topic'='{source}', 'format'='json',
-          'scan.startup.mode'='earliest-offset', 'properties.group.id'='{source}-group',
-          'properties.client.id'='${{secret_values.pw}}',
-          'scan.max-rows-per-batch'='10',
-          'scan.deser.failure-handler'='dead-letter', 'scan.deser.failure-topic'='{letters}');
-        CREATE TABLE copies (id BIGINT) WITH ({where}, 'topic'='{target}', 'format'='json',
-          'sink.delivery-guarantee'='exactly-once', 'sink.transactional-id-prefix'='{target}');
-        """
-    )
-    running = session.execute("INSERT INTO copies SELECT id FROM orders")
-    yield running, source, len(b"".join(good)) + 3
-    session.stop()
-
-
-def until(condition, seconds=120):
+def until(condition, seconds=200):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -50,31 +32,192 @@ def until(condition, seconds=120):
     return False
 
 
-def test_the_handle_tells_every_figure_of_source_and_sink(job):
-    running, topic, size = job
-    assert until(lambda: running.metrics().source("orders").get("numRecordsIn") == 43)
-    assert until(lambda: running.metrics().source("orders").get("pendingRecords") == 0)
-    found = running.metrics()
+@pytest.fixture(scope="module")
+def topic(kafka):
+    topic = kafka.create_topic(unique_name("orders"), 2)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for value in GOOD + BAD:
+        producer.produce(topic, value)
+    producer.flush()
+    return topic
+
+
+@pytest.fixture(scope="module")
+def session(spark, kafka, topic, tmp_path_factory):
+    target = kafka.create_topic(unique_name("copies"))
+    letters = kafka.create_topic(unique_name("letters"))
+    where = f"'connector'='kafka', 'properties.bootstrap.servers'='{kafka.bootstrap_servers}'"
+    folder = tmp_path_factory.mktemp("checkpoints")
+    session = Session(spark, name="orders", checkpoint=str(folder), secrets={"pw": CANARY})
+    session.execute(
+        f"""
+        CREATE TABLE orders (id BIGINT) WITH ({where}, 'topic'='{topic}', 'format'='json',
+          'scan.startup.mode'='earliest-offset', 'properties.group.id'='{topic}-group',
+          'properties.client.id'='${{secret_values.pw}}', 'scan.max-rows-per-batch'='20',
+          'scan.deser.failure-handler'='dead-letter', 'scan.deser.failure-topic'='{letters}');
+        CREATE TABLE copies (id BIGINT) WITH ({where}, 'topic'='{target}', 'format'='json',
+          'sink.delivery-guarantee'='exactly-once', 'sink.transactional-id-prefix'='{target}');
+        """
+    )
+    session.execute("INSERT INTO copies SELECT id FROM orders")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def job(session):
+    """A job that has read everything there is."""
+    (job,) = session.jobs
+    assert until(lambda: job.metrics().source("orders").get("numRecordsIn") == 43), job.error
+    assert until(lambda: job.metrics().source("orders").get("pendingRecords") == 0), job.error
+    return job
+
+
+@pytest.fixture
+def surfaces(session, job, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    surfaces = Surfaces("orders", "orders.sql", lambda: session.jobs, metrics="0", web="0")
+    with surfaces.shown(print, print):
+        surfaces.look(session.jobs)
+        yield surfaces
+        surfaces.ended(0)
+
+
+def get(url, **headers):
+    request = urllib.request.Request(url, headers=headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return answer.read().decode(), answer.headers
+
+
+def test_the_handle_tells_every_figure_of_source_and_sink(job, topic):
+    found = job.metrics()
     source, sink = found.source("orders"), found.sink("copies")
-    print(json.dumps(found.to_json(), indent=1))
-    assert source["numBytesIn"] == size
+    assert source["numBytesIn"] == len(b"".join(GOOD + BAD))
     assert source["numRecordsInPerSecond"] > 0
     assert source["numBytesInPerSecond"] > 0
-    assert 0 <= source["currentFetchEventTimeLag"] <= source["currentEmitEventTimeLag"] < 600_000
+    assert 0 <= source["currentFetchEventTimeLag"] <= source["currentEmitEventTimeLag"] < 900_000
     assert source["sourceIdleTime"] >= 0
     assert source["numRecordsDeadLettered"] == 3
     assert source["numRecordsSkipped"] == 0
     assert source["numFailedCommits"] == 0
-    assert {(lag.topic, lag.place, lag.rows) for lag in source.lags} == {
-        (topic, "0", 0),
-        (topic, "1", 0),
-    }
+    lags = {(lag.topic, lag.place, lag.rows) for lag in source.lags}
+    assert lags == {(topic, "0", 0), (topic, "1", 0)}
     assert sink["numRecordsOut"] == 40
-    assert sink["numBytesOut"] == size - 3
+    assert sink["numBytesOut"] == len(b"".join(GOOD))
     assert sink["currentSendTime"] > 0
-    assert 4 <= sink["numTransactions"] <= 10
+    assert 2 <= sink["numTransactions"] <= 6
     assert sink["numRetries"] == 0
-    assert found["numBatches"] >= 4
+    assert found["numBatches"] >= 2
     assert {"addBatch", "latestOffset"} <= set(found.phases)
-    assert len(running.monitor.notes()) == 3
-    assert CANARY not in repr((found.to_json(), running.monitor.about, running.monitor.notes()))
+    assert len(job.monitor.notes()) == 3
+
+
+def test_a_scraper_finds_them_valid_in_both_of_its_texts(surfaces):
+    url = surfaces.urls["metrics"]
+    text, headers = get(url, Accept="application/openmetrics-text; version=1.0.0")
+    assert headers["Content-Type"].startswith("application/openmetrics-text")
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    (read,) = families["streamcore_numRecordsIn"].samples
+    assert (read.name, read.value) == ("streamcore_numRecordsIn_total", 43)
+    assert read.labels == {"job": "orders.copies", "table": "orders", "connector": "kafka"}
+    lags = families["streamcore_lag_records"].samples
+    assert {sample.labels["partition"] for sample in lags} == {"0", "1"}
+    assert families["streamcore_numTransactions"].samples[0].value >= 2
+    phases = {s.labels["phase"] for s in families["streamcore_batch_phase_seconds"].samples}
+    assert "addBatch" in phases
+    plain, headers = get(url)
+    assert headers["Content-Type"].startswith("text/plain")
+    assert len(list(parse_plain(plain))) >= len(families)
+
+
+class Assets(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        self.found += [value for name, value in attributes if name in ("src", "href")]
+
+
+def test_the_page_brings_everything_itself(surfaces):
+    url = surfaces.urls["web"]
+    page, headers = get(f"{url}/")
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assets = Assets()
+    assets.feed(page)
+    assert assets.found == ["data:,", "page.css", "page.js"]
+    for name in assets.found[1:]:
+        body, _ = get(f"{url}/{name}")
+        assert "http://" not in body.replace("http://www.w3.org/2000/svg", "")
+        assert "https://" not in body
+
+
+def test_the_page_is_told_of_jobs_tables_plan_and_dead_letters(surfaces, topic):
+    url = surfaces.urls["web"]
+    state = json.loads(get(f"{url}/api/state")[0])
+    (job,) = state["jobs"]
+    assert job["verdict"] == "up to date"
+    assert [(each["table"], each["side"]) for each in job["tables"]] == [
+        ("orders", "source"),
+        ("copies", "sink"),
+    ]
+    assert job["tables"][0]["options"]["topic"] == topic
+    assert len([each for each in state["troubles"] if "offset" in each["text"]]) == 3
+    assert {"kafka", "json"} <= {each["identifier"] for each in state["plugins"]}
+    points = json.loads(get(f"{url}/api/history?job={job['id']}")[0])["points"]
+    assert points
+    assert len(points[0]) == 6
+    plan = json.loads(get(f"{url}/api/plan?job={job['id']}")[0])["plan"]
+    assert "INSERT INTO copies" in plan
+    assert "== Physical Plan ==" in plan
+
+
+def test_a_page_elsewhere_cannot_read_it_through_its_own_name(surfaces):
+    url = surfaces.urls["web"]
+    port = url.rpartition(":")[2]
+    assert get(f"{url}/api/state", Host=f"localhost:{port}")
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            get(f"{url}/api/state", Host=host)
+        assert refused.value.code == 421
+
+
+def test_no_secret_gets_out_by_any_door(surfaces, session, tmp_path):
+    url = surfaces.urls["web"]
+    (job,) = session.jobs
+    said = [get(f"{url}{path}")[0] for path in ("/api/state", "/metrics", "/")]
+    said.append(get(f"{url}/api/plan?job={job.id}")[0])
+    said += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    said += [repr(job.metrics()), repr(job.monitor.about), repr(job.monitor.notes())]
+    assert len(said) >= 9
+    assert not [text for text in said if CANARY in text]
+    assert '"properties.client.id": "***"' in said[0]
+
+
+def test_other_processes_see_the_job_its_lag_and_its_log(surfaces, session, capfd):
+    (job,) = session.jobs
+    (known,) = jobfiles.every()
+    assert (known.name, known.pid, known.state) == ("orders", os.getpid(), "running")
+    assert main(["jobs"]) == 0
+    listed = capfd.readouterr().out
+    assert "orders" in listed
+    assert job.monitor.about.checkpoint in listed
+    assert main(["lag", "orders", "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert [each["rows"] for each in told["lag"]] == [0, 0]
+    lines = [json.loads(line) for line in Path(known.log).read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["started", "batch"]
+    assert lines[1]["query"] == job.monitor.id
+    assert lines[1]["batch"] == job.metrics()["batchId"]
+
+
+def test_the_group_of_a_declared_table_tells_its_lag(kafka, topic, tmp_path, capfd):
+    declared = (
+        f"CREATE TABLE orders (id BIGINT) WITH ('connector'='kafka', 'topic'='{topic}', "
+        f"'properties.bootstrap.servers'='{kafka.bootstrap_servers}', 'format'='json', "
+        f"'properties.group.id'='{topic}-nobody')"
+    )
+    Session(catalog=tmp_path).execute(declared)
+    assert main(["lag", "orders", "--catalog", str(tmp_path), "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert sum(each["rows"] for each in told["lag"]) == 43

@@ -247,6 +247,12 @@ class Kafka(Connector):
         """The consumer group that offsets are read from and committed to."""
         return validation.text(self.properties.get("group.id")) or None
 
+    def group_lag(self) -> Iterator[tuple[str, int, int]]:
+        """How many records of each partition the group has yet to read: topic, number, count."""
+        from .group import group_lag
+
+        return group_lag(self)
+
     @property
     def routes_by_row(self) -> bool:
         """Whether each row says which topic it is written to."""

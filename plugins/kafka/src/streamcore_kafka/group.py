@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .progress import Positions, Progress
+from streamcore import OptionError
+
+from .progress import Partition, Positions, Progress
 from .validation import text
 
 if TYPE_CHECKING:
@@ -79,3 +81,20 @@ class GroupOffsets:
         reason = error.args[0] if isinstance(error, Exception) and error.args else error
         told = reason.str() if hasattr(reason, "str") else str(reason)
         log.warning("offsets of group '%s' were not committed: %s", self._group, told)
+
+
+def group_lag(kafka: Kafka) -> Iterator[tuple[str, int, int]]:
+    """What a group has yet to read; where it has committed nothing, that is everything."""
+    from .discovery import Cluster, reads_committed
+
+    if kafka.group is None:
+        raise OptionError("connector 'kafka'", ["properties.group.id: required to tell a lag"])
+    cluster = Cluster(kafka)
+    topics = cluster.topics()
+    partitions = [Partition(name, n) for name, each in topics.items() for n in each.partitions]
+    ends = cluster.latest(partitions, stable=reads_committed(kafka.properties))
+    begins = cluster.earliest(partitions)
+    done = cluster.committed(partitions)
+    for partition in sorted(partitions):
+        reached = done.get(partition, begins[partition])
+        yield partition.topic, partition.number, max(ends[partition] - reached, 0)

@@ -40,12 +40,14 @@ def register_formats() -> Iterable[type[Format]]:
 def register_commands() -> Iterable[click.Command]:
     from .commands.check import check
     from .commands.infer import infer
+    from .commands.jobs import jobs, stop
+    from .commands.lag import lag
     from .commands.run import run
     from .commands.schema import schema
     from .commands.sql import sql
     from .commands.why import why
 
-    return run, sql, check, infer, why, schema
+    return run, sql, check, infer, why, schema, jobs, stop, lag
 
 
 def __getattr__(name: str) -> Any:

@@ -159,7 +159,7 @@ def figures(look: Progress) -> dict[str, str]:
         "took": ""
         if look.batch_seconds is None
         else wording.batch(look.batch_seconds, look.phases),
-        "watermark": wording.times(look),
+        "time": wording.times(look),
         "let go": wording.let_go(look),
     }
 

@@ -123,6 +123,22 @@ def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str])
     return found
 
 
+WEB_PORT = 8490
+
+
+def place(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Check `[HOST:]PORT`."""
+    from ..monitoring.serving import address
+
+    try:
+        if value is not None:
+            address(value)
+    except ValueError as error:
+        hint = " Write the script before '--web'." if parameter.name == "web" else ""
+        raise click.BadParameter(f"{error}.{hint}", ctx, parameter) from None
+    return value
+
+
 def read_script(path: str) -> tuple[str, str]:
     """The text of a script and its name; `-` is standard input."""
     if path == "-":

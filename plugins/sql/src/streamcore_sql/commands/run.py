@@ -14,12 +14,13 @@ from streamcore.cli.status import BAD_INPUT, FAILED, INTERRUPTED, OK
 
 from ..errors import SqlError
 from .interrupts import Interrupts
-from .options import Given, read_script, session_options
+from .options import WEB_PORT, Given, place, read_script, session_options
 
 if TYPE_CHECKING:
     from ..display import Display
     from ..launching import Planned
     from ..live import LiveRows
+    from ..monitoring.surfaces import Surfaces
     from ..session import Session
 
 _LOOK = 0.5
@@ -32,9 +33,32 @@ _LOOK = 0.5
 @click.option("--fresh", is_flag=True, help="Start over; old checkpoints are moved aside.")
 @click.option("--name", default="", help="The job's name; by default the script's.")
 @click.option("--json", "as_json", is_flag=True, help="Tell everything as JSON lines.")
+@click.option(
+    "--metrics-port",
+    "metrics",
+    metavar="[HOST:]PORT",
+    callback=place,
+    help="Serve metrics for Prometheus here, on loopback unless a host is given.",
+)
+@click.option(
+    "--web",
+    metavar="[[HOST:]PORT]",
+    is_flag=False,
+    flag_value=str(WEB_PORT),
+    callback=place,
+    help=f"Serve a page about the job here; port {WEB_PORT} on loopback if none is given.",
+)
 @session_options
 def run(
-    script: str, once: bool, dry_run: bool, fresh: bool, name: str, as_json: bool, given: Given
+    script: str,
+    once: bool,
+    dry_run: bool,
+    fresh: bool,
+    name: str,
+    as_json: bool,
+    metrics: str | None,
+    web: str | None,
+    given: Given,
 ) -> int:
     """Run the statements of SCRIPT, and watch the jobs it starts.
 
@@ -44,7 +68,16 @@ def run(
     text, shown = read_script(script)
     name = name or Path(shown).stem
     return run_script(
-        text, shown, name, given, as_json=as_json, once=once, dry_run=dry_run, fresh=fresh
+        text,
+        shown,
+        name,
+        given,
+        as_json=as_json,
+        once=once,
+        dry_run=dry_run,
+        fresh=fresh,
+        metrics=metrics,
+        web=web,
     )
 
 
@@ -58,9 +91,12 @@ def run_script(
     once: bool = False,
     dry_run: bool = False,
     fresh: bool = False,
+    metrics: str | None = None,
+    web: str | None = None,
 ) -> int:
     """Run the statements of a text and return the exit status."""
     from ..display import display_for
+    from ..monitoring.surfaces import Surfaces
 
     display = display_for(as_json=as_json, terminal=sys.stderr.isatty())
     session = given.session(name=name, once=once, fresh=fresh, dry=dry_run)
@@ -75,7 +111,12 @@ def run_script(
                 display.say(each.text(details=given.verbose, options=True))
             for note in dict.fromkeys(notes):
                 display.note(note)
-        return OK if dry_run else _run(session, planned, display, interrupts)
+        if dry_run:
+            return OK
+        title = session.settings.job_name or name
+        surfaces = Surfaces(title, shown, lambda: session.jobs, metrics, web)
+        with surfaces.shown(display.say, display.note):
+            return surfaces.ended(_run(session, planned, display, interrupts, surfaces))
     except StreamcoreError as error:
         display.close()
         session.stop()
@@ -116,7 +157,13 @@ def _prepare(
     return planned
 
 
-def _run(session: Session, planned: list[Planned], display: Display, interrupts: Interrupts) -> int:
+def _run(
+    session: Session,
+    planned: list[Planned],
+    display: Display,
+    interrupts: Interrupts,
+    surfaces: Surfaces,
+) -> int:
     from ..jobs import Job
     from ..live import LiveRows
 
@@ -126,9 +173,11 @@ def _run(session: Session, planned: list[Planned], display: Display, interrupts:
             _print(outcome, display)
         elif not isinstance(outcome, Job):
             display.result(outcome)
-        elif session.settings.waits and (status := _watch(session, [outcome], display, interrupts)):
-            return status
-    return _watch(session, session.jobs, display, interrupts)
+        elif session.settings.waits:
+            status = _watch(session, [outcome], display, interrupts, surfaces)
+            if status:
+                return status
+    return _watch(session, session.jobs, display, interrupts, surfaces)
 
 
 def _print(rows: LiveRows, display: Display) -> None:
@@ -137,7 +186,13 @@ def _print(rows: LiveRows, display: Display) -> None:
         display.change(change)
 
 
-def _watch(session: Session, jobs: list[Any], display: Display, interrupts: Interrupts) -> int:
+def _watch(
+    session: Session,
+    jobs: list[Any],
+    display: Display,
+    interrupts: Interrupts,
+    surfaces: Surfaces,
+) -> int:
     """Show how jobs go until all are over, or one fails and takes the others with it."""
     from ..progress import Watch
 
@@ -147,6 +202,7 @@ def _watch(session: Session, jobs: list[Any], display: Display, interrupts: Inte
         looks = [look for job in jobs for look in watch.look(job)]
         if looks:
             display.progress(looks)
+            surfaces.look(session.jobs)
         failed = next((job for job in jobs if job.status == "failed"), None)
         if failed is not None:
             display.close()

@@ -79,7 +79,9 @@ class TableMetrics(Mapping[str, float]):
 
     def to_json(self) -> dict[str, Any]:
         plain = {"table": self.table, "side": self.side, "connector": self.connector}
-        return {**plain, **self.figures, "lag": [lag.to_json() for lag in self.lags]}
+        names = SOURCE if self.side == "source" else SINK
+        figures = {name: self.figures[name] for name in names if name in self.figures}
+        return {**plain, **figures, "lag": [lag.to_json() for lag in self.lags]}
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ class Monitor:
         """Spark's latest progress."""
         self._progresses = Progresses(query)
         self._query = query
-        self._id = ""
+        self.id = ""
+        """The id of the query, once it was asked for."""
         self._lock = threading.Lock()
         self._looked = float("-inf")
         self._batches = self._late = 0
@@ -67,7 +68,8 @@ class Monitor:
         self._moved: dict[str, float] = {}
         self._lags: dict[str, list[Lag]] = {}
         self._groups: dict[str, Mapping[str, Any]] = {}
-        self._rates: defaultdict[tuple[Table, str], Rate] = defaultdict(Rate)
+        began = time.monotonic()
+        self._rates: defaultdict[tuple[Table, str], Rate] = defaultdict(lambda: Rate(began))
         self._catch_up = CatchUp()
         self._tables: dict[Table, dict[str, float]] = {}
 
@@ -78,7 +80,7 @@ class Monitor:
         with self._lock:
             if not now and time.monotonic() - self._looked < _FRESH_ENOUGH:
                 return
-            self._id = self._id or str(getattr(self._query, "id", ""))
+            self.id = self.id or str(getattr(self._query, "id", ""))
             for progress in self._progresses.fresh():
                 self._take(progress)
             self._count()
@@ -135,7 +137,7 @@ class Monitor:
         tables: dict[Table, dict[str, float]] = {
             (each.table, each.side): {} for each in self.about.tables
         }
-        for table, told in _heard(self._id).items():
+        for table, told in _heard(self.id).items():
             tables.setdefault(table, {}).update(told)
         for name, rows in self._rows_in.items():
             if name:
@@ -170,7 +172,7 @@ class Monitor:
             phases = dict(self.last["durationMs"]) if self.last else {}
             phases.pop("triggerExecution", None)
             figures = self._own(watermark)
-            return Metrics(job, status, self._id, figures, phases, tuple(tables), watermark)
+            return Metrics(job, status, self.id, figures, phases, tuple(tables), watermark)
 
     def _figures(self, table: Table, found: dict[str, float]) -> dict[str, float]:
         figures = dict(found)
@@ -237,7 +239,7 @@ class Monitor:
     def notes(self) -> list[dict[str, Any]]:
         """The last records that were let go, and why."""
         collector = reports.listening()
-        found = collector.notes(self._id) if collector else []
+        found = collector.notes(self.id) if collector else []
         return [
             {"table": table, "batch": batch, "text": SECRETS.scrub(text)}
             for table, batch, text in found

@@ -11,10 +11,14 @@ _SHORTEST = 1.0
 class Rate:
     """The growth of one total."""
 
-    def __init__(self) -> None:
+    def __init__(self, began: float | None = None) -> None:
+        """`began` is when the total was 0, if that is known."""
+        self._began = began
         self._samples: deque[tuple[float, float]] = deque()
 
     def add(self, at: float, total: float) -> None:
+        if not self._samples and self._began is not None:
+            self._samples.append((max(self._began, at - _WINDOW), 0.0))
         self._samples.append((at, total))
         while len(self._samples) > 2 and self._samples[1][0] <= at - _WINDOW:
             self._samples.popleft()

@@ -102,7 +102,10 @@ def times(look: Progress) -> str:
     if look.watermark:
         shown = look.watermark.replace("T", " ").removesuffix("Z").removesuffix(".000")
         behind = look.watermark_seconds
-        parts.append(shown + ("" if behind is None or behind < 0 else f" ({span(behind)} ago)"))
+        parts.append(
+            f"watermark {shown}"
+            + ("" if behind is None or behind < 0 else f" ({span(behind)} ago)")
+        )
     if look.event_seconds is not None:
         parts.append(f"events {span(max(look.event_seconds, 0))} old")
     return ", ".join(parts)

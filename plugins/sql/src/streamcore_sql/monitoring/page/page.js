@@ -110,7 +110,7 @@ function showJob(job) {
   $("verdict").className = m.status === "failed" ? "failed" : "";
   const tiles = [
     ["records in", total(job, "source", "numRecordsIn"), short], ["in per second", total(job, "source", "numRecordsInPerSecond"), short],
-    ["bytes in per second", total(job, "source", "numBytesInPerSecond"), (n) => short(n) + "B"],
+    ["bytes in per second", total(job, "source", "numBytesInPerSecond"), (n) => short(n) + (n < 999.5 ? " B" : "B")],
     ["records out", total(job, "sink", "numRecordsOut"), short], ["out per second", total(job, "sink", "numRecordsOutPerSecond"), short],
     ["waiting", total(job, "source", "pendingRecords"), short],
     ["age of events", worst(job, "currentEmitEventTimeLag"), (n) => span(Math.max(n, 0) / 1000)],
@@ -162,7 +162,8 @@ function showTables(job) {
     title.append(el("span", `${table.side}, ${table.connector}`, "quiet"));
     const found = job.metrics.tables.find((each) => each.table === table.table && each.side === table.side) || {};
     for (const [name, value] of Object.entries(found)) {
-      if (typeof value === "number") body.append(row([[name], [value.toLocaleString("en", {maximumFractionDigits: 1}), "n"]]));
+      const unit = /Lag$|Time$/.test(name) ? " ms" : name === "lagSeconds" ? " s" : "";
+      if (typeof value === "number") body.append(row([[name], [value.toLocaleString("en", {maximumFractionDigits: 1}) + unit, "n"]]));
     }
     figures.append(body);
     const more = el("details"), options = el("table"), list = el("tbody");

@@ -1,0 +1,128 @@
+"""`streamcore lag`: how far a job or a table's consumer group is behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from streamcore import StreamcoreError
+from streamcore.cli.output import print_columns, print_json
+from streamcore.cli.status import FAILED, OK
+
+from .options import Given, session_options
+
+if TYPE_CHECKING:
+    from ..monitoring.jobfiles import JobFile
+    from ..monitoring.lags import Lag
+
+_HEAD = ("JOB", "TABLE", "TOPIC", "PARTITION", "RECORDS", "TIME")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Tell it as JSON.")
+@session_options
+def lag(name: str, as_json: bool, given: Given) -> int:
+    """Print how far the job NAME is behind, or the consumer group of the table NAME.
+
+    A job is told as of its last batch. A table is looked up in the folder of --catalog, and its
+    group's offsets are compared with the ends of its topics now.
+    """
+    from ..monitoring.jobfiles import every
+
+    jobs = every()
+    found = next((job for job in jobs if job.name == name), None) or next(
+        (job for job in jobs if any(query["job"] == name for query in job.queries)), None
+    )
+    if found is not None:
+        return _of_job(found, name, as_json)
+    if given.catalog is None:
+        known = ", ".join(f"'{job.name}'" for job in jobs) or "none"
+        click.echo(
+            f"streamcore: no job '{name}' has run on this machine; there are: {known}.\n"
+            "For a table, say where it is declared: --catalog DIR",
+            err=True,
+        )
+        return FAILED
+    return _of_table(given, name, as_json)
+
+
+def _of_job(job: JobFile, name: str, as_json: bool) -> int:
+    from ..monitoring.lags import Lag
+
+    queries = [each for each in job.queries if name in (job.name, each["job"])]
+    lags = [
+        (str(query["job"]), str(table["table"]), Lag(**each))
+        for query in queries
+        for table in query["tables"]
+        for each in table.get("lag", ())
+    ]
+    if as_json:
+        print_json({"job": name, "state": job.state, "as_of": job.updated, "lag": _plain(lags)})
+    else:
+        age = max(time.time() - job.updated, 0)
+        click.echo(f"job '{name}' is {job.state}; as of its last batch, {age:.0f} s ago", err=True)
+        _print(lags)
+    return OK
+
+
+def _of_table(given: Given, name: str, as_json: bool) -> int:
+    from ..monitoring.lags import Lag
+    from ..planner.binding import bind
+    from ..statements import CreateTable, Name
+
+    session = given.session()
+    entry = session.catalog.find(Name(tuple(name.split("."))))
+    if not isinstance(entry, CreateTable):
+        raise StreamcoreError(f"'{name}' is a view: only tables have a lag")
+    connector: Any = bind(entry).connector
+    if not hasattr(connector, "group_lag"):
+        kind = connector.identifier
+        raise StreamcoreError(f"table '{name}': connector '{kind}' keeps no group offsets")
+    lags = [
+        ("", name, Lag(topic, str(place), rows)) for topic, place, rows in connector.group_lag()
+    ]
+    if as_json:
+        print_json({"table": name, "as_of": time.time(), "lag": _plain(lags)})
+    else:
+        _print(lags)
+    return OK
+
+
+Known = Sequence[tuple[str, str, "Lag"]]
+"""The query, the table and one of its places."""
+
+
+def _plain(lags: Known) -> list[dict[str, Any]]:
+    return [
+        {"job": job, "table": table, **each.to_json()}
+        if job
+        else {"table": table, **each.to_json()}
+        for job, table, each in lags
+    ]
+
+
+def _print(lags: Known) -> None:
+    from ..monitoring.wording import span
+
+    if not lags:
+        click.echo("nothing is known of its lag", err=True)
+        return
+    rows = [
+        [
+            job,
+            table,
+            each.topic,
+            each.place,
+            "" if each.rows is None else f"{each.rows:,}",
+            "" if each.seconds is None else span(each.seconds),
+        ]
+        for job, table, each in lags
+    ]
+    shown = slice(0 if any(job for job, *_ in lags) else 1, None)
+    print_columns(_HEAD[shown], [row[shown] for row in rows])
+    known = [each.rows for *_, each in lags if each.rows is not None]
+    if known:
+        click.echo(f"{sum(known):,} records in all", err=True)
