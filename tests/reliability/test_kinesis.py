@@ -240,17 +240,17 @@ def test_throttling_expired_iterators_and_partial_puts_lose_nothing(emulator, st
 
 @scenario(23, small={"rows": 400, "minutes": 10}, full={"rows": 20_000, "minutes": 10})
 def test_a_driver_whose_clock_is_wrong_reads_the_same(emulator, stream, scale, monkeypatch):
-    real, shift = time.time, 0.0
-    monkeypatch.setattr(time, "time", lambda: real() + shift)
+    real, minutes = time.time, [0]
+    monkeypatch.setattr(time, "time", lambda: real() + 60 * minutes[0])
     query = Query(options(emulator, stream))
     producer = Producer(emulator, stream, scale.rows, scale.seed)
     producer.start()
-    for shift in (scale.minutes * 60.0, -scale.minutes * 60.0, 0.0):
+    for minutes[0] in (scale.minutes, -scale.minutes, 0):
         for _ in range(4):
             query.step()
             time.sleep(0.2)
         query.start()
-    shift = -scale.minutes * 60.0
+    minutes[0] = -scale.minutes
     query.start()
     query.until(producer.finish())
     verify(query, producer, scale.seed)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import ipaddress
 import json
 import os
 import signal
@@ -17,10 +19,12 @@ import pytest
 from confluent_kafka import Producer
 from streamcore.testing.ledger import scenario
 from streamcore.testing.services import SecureKafkaBroker
+from streamcore.testing.services.kafka import unique_name
 from streamcore.testing.services.process import free_port
 
 PROGRAM = str(Path(sys.executable).parent / "streamcore")
 NAMES = ("login", "registry", "token", "aws", "store", "oauth", "wrong")
+LISTENERS = "addresses listened on"
 PLACES = ("applications", "environment", "sql?details=true", "jobs", "stages", "executors")
 
 
@@ -118,7 +122,7 @@ def script(broker, canaries, topics):
 
 
 @pytest.fixture(scope="module")
-def secure(request):
+def secure():
     """A broker whose password is a canary."""
     canaries = Canaries(int(time.time()))
     with SecureKafkaBroker({"admin": canaries["login"]}) as broker:
@@ -187,6 +191,29 @@ def command_lines(pid):
     return lines
 
 
+def listeners(pids):
+    """The addresses these processes listen on, out of the kernel's tables."""
+    sockets = set()
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").glob("*"):
+            with contextlib.suppress(OSError):
+                sockets.add(os.readlink(link))
+    found = []
+    for file in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{file}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                found.append(address(fields[1]))
+    return sorted(found)
+
+
+def address(text):
+    host, _, port = text.partition(":")
+    words = [bytes.fromhex(host[at : at + 8])[::-1] for at in range(0, len(host), 8)]
+    known = ipaddress.ip_address(b"".join(words))
+    return f"{getattr(known, 'ipv4_mapped', None) or known}:{int(port, 16)}"
+
+
 def messages(broker, topic):
     from confluent_kafka import Consumer, TopicPartition
 
@@ -204,6 +231,8 @@ def watch(broker, folder, process, ui, topics):
         assert process.poll() is None, (folder / "said.log").read_text(errors="replace")[-3000:]
         assert time.monotonic() < deadline, "no row was copied"
     shown = {**pages(ui), **command_lines(process.pid)}
+    running = [name.split()[-1] for name in shown if name.startswith("command line")]
+    shown[LISTENERS] = " ".join(listeners(running)).encode()
     shown |= {
         f"message of {name}": repr(messages(broker, topics[name])).encode() for name in topics
     }
@@ -214,17 +243,19 @@ def watch(broker, folder, process, ui, topics):
     return shown
 
 
-@scenario(37, small={"canaries": len(NAMES)}, full={"canaries": len(NAMES)})
-def test_no_canary_is_seen_in_any_channel(secure, tmp_path, scale):
+@pytest.fixture(scope="module")
+def evidence(secure, tmp_path_factory):
+    """Everything that a job, two failed ones and two commands showed, by place."""
     broker, canaries = secure
-    topics = {name: broker.create_topic(f"{name}-{scale.seed}") for name in ("in", "out", "dead")}
+    home = tmp_path_factory.mktemp("secrets")
+    topics = {name: broker.create_topic(unique_name(name)) for name in ("in", "out", "dead")}
     producer = Producer({"bootstrap.servers": broker.direct_servers})
     for value in (b'{"id": 1}', b"not json", b'{"id": 2}'):
         producer.produce(topics["in"], value)
     assert producer.flush(30) == 0
-    process, ui = job(tmp_path / "good", script(broker, canaries, topics))
+    process, ui = job(home / "good", script(broker, canaries, topics))
     try:
-        shown = watch(broker, tmp_path / "good", process, ui, topics)
+        shown = watch(broker, home / "good", process, ui, topics)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -232,21 +263,36 @@ def test_no_canary_is_seen_in_any_channel(secure, tmp_path, scale):
     wrong = secured(broker, canaries["wrong"])
     bad = table("t", "id BIGINT", connector="kafka", topic=topics["in"], format="json", **wrong)
     mistaken = table("u", "id BIGINT", connector="kafka", **{"sasl.password": canaries["wrong"]})
-    for name, text in {"refused": bad + "SELECT * FROM t;", "mistaken": mistaken}.items():
-        process, _ = job(tmp_path / name, text, "--once")
+    for name, text in {"refused": bad, "mistaken": mistaken}.items():
+        query = f"SELECT * FROM {text.split()[2]};"
+        process, _ = job(home / name, text + query, "--once")
         assert process.wait(400) != 0
-        shown[name] = (tmp_path / name / "said.log").read_bytes()
+        shown[name] = (home / name / "said.log").read_bytes()
     for words in (["list-plugins"], ["describe", "connector", "kafka"]):
-        command = [PROGRAM, *words]
-        shown[words[0]] = subprocess.run(command, capture_output=True, check=False).stdout
-    channels = " ".join(shown)
+        shown[words[0]] = subprocess.run([PROGRAM, *words], capture_output=True).stdout
+    return shown
+
+
+@scenario(37, small={"canaries": len(NAMES)}, full={"canaries": len(NAMES)})
+def test_no_canary_is_seen_in_any_channel(secure, evidence, scale):
+    _, canaries = secure
+    channels = " ".join(evidence)
     for needed in ("said.log", "events/", "offsets/0", "environment", "command line", "dead"):
         assert needed in channels, f"{needed} was looked into"
-    assert b"authentication" in shown["refused"].lower()
-    assert b"CREATE TABLE" in shown["said.log"]
-    leaks = {place: hits for place, data in shown.items() if (hits := canaries.found_in(data))}
-    scale.measured["places"] = str(len(shown))
+    assert b"authentication" in evidence["refused"].lower()
+    assert b"CREATE TABLE" in evidence["said.log"]
+    leaks = {place: hits for place, data in evidence.items() if (hits := canaries.found_in(data))}
     assert leaks == {}
+    scale.measured["places"] = str(len(evidence))
+
+
+@scenario(40, small={"jobs": 1}, full={"jobs": 1})
+def test_a_job_listens_on_loopback_alone(evidence, scale):
+    """Services of the sandbox are looked at in the same way where they are tested."""
+    addresses = evidence[LISTENERS].decode().split()
+    assert addresses
+    assert [each for each in addresses if not each.startswith(("127.", "[::1]", "::1"))] == []
+    scale.measured["listeners"] = str(len(addresses))
 
 
 def test_a_canary_is_found_however_it_is_written():

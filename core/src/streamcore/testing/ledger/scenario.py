@@ -34,14 +34,18 @@ class Scale:
 
 
 def scenario(
-    number: int, *, small: Mapping[str, int], full: Mapping[str, int]
+    number: int, *, full: Mapping[str, int], small: Mapping[str, int], always: bool = True
 ) -> Callable[..., Any]:
-    """Give a test its `scale`: a small one for every run, and the full one for soaks alone."""
+    """Give a test its `scale`: a small one for every run, and the full one for soaks alone.
+
+    What is dear even when small is not run `always`; its small figures are then the least.
+    """
     soak = [pytest.mark.soak, pytest.mark.timeout(7200)]
-    sizes = [
-        pytest.param(Scale(number, small), id="small", marks=pytest.mark.timeout(900)),
-        pytest.param(Scale(number, _shrunk(small, full)), id="full", marks=soak),
-    ]
+    largest = Scale(number, _shrunk(small, full))
+    sizes = [pytest.param(largest, id="full", marks=soak)]
+    if always:
+        least = Scale(number, small)
+        sizes.insert(0, pytest.param(least, id="small", marks=pytest.mark.timeout(900)))
     return pytest.mark.parametrize("scale", sizes, indirect=True)
 
 

@@ -1,0 +1,203 @@
+"""Bombs, slow sinks, large messages and damaged files cost little memory and no rows."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+from confluent_kafka import Producer
+from streamcore.testing.codec import build
+from streamcore.testing.ledger import scenario
+from streamcore.testing.services.kafka import unique_name
+from streamcore.types import arrow_schema
+
+MOST_MEGABYTES = 256
+
+
+def varint(number):
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*out, number))
+
+
+def long(number):
+    return varint((number << 1) ^ (number >> 63) if number >= 0 else ((-number << 1) - 1))
+
+
+ARRAY = {"a": "ARRAY<INT> NOT NULL"}
+BOMBS = {
+    "JSON a million deep": ("json", {"a": "STRING"}, b"[" * 1_000_000),
+    "JSON objects a million deep": ("json", {"a": "STRING"}, b'{"a":' * 1_000_000),
+    "an integer of 5,000 digits": ("json", {"a": "BIGINT"}, b'{"a":%s}' % (b"9" * 5000)),
+    "a decimal of 5,000 digits": ("json", {"a": "DECIMAL(38, 0)"}, b'{"a":%s}' % (b"9" * 5000)),
+    "an exponent of 10^9": ("json", {"a": "DECIMAL(38, 0)"}, b'{"a":1e1000000000}'),
+    "Avro: 200 million items": ("avro", ARRAY, long(200_000_000) + b"\x00" * 50),
+    "Avro: the least block": ("avro", ARRAY, b"\xff" * 9 + b"\x01" + b"\x00" * 50),
+    "Avro: a text of 2^62 bytes": ("avro", {"a": "STRING NOT NULL"}, long(2**62) + b"x" * 50),
+    "CSV: a quote never closed": ("csv", {"a": "BIGINT", "b": "INT"}, b'1,"' + b"x" * 5_000_000),
+    "debezium: a million deep": ("debezium-json", {"a": "STRING"}, b'{"after":' * 1_000_000),
+}
+
+
+def apart(work):
+    """Run in a child of ours; its seconds, its megabytes beyond ours, and whether it went well."""
+    reading, writing = os.pipe()
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        try:
+            told = work()
+        except BaseException as error:
+            told = f"{error!r:.300}"
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+        os.write(writing, f"{grown} {told}".encode())
+        os._exit(0)
+    os.close(writing)
+    _, status = os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        grown, _, told = pipe.read().decode().partition(" ")
+    assert status == 0, f"died with {status}"
+    return time.monotonic() - began, int(grown), told
+
+
+@scenario(25, small={"bombs": len(BOMBS)}, full={"bombs": len(BOMBS)})
+def test_bombs_are_rejected_soon_and_cheaply(scale):
+    """The limit of time is far above what any of them takes, because machines are shared."""
+    trouble, largest = {}, 0
+    for name, (identifier, columns, message) in BOMBS.items():
+        schema = arrow_schema(columns)
+        build(identifier).decoder(schema).decode([message[:1]])  # what is loaded once is not it's
+
+        def work(identifier=identifier, schema=schema, message=message):
+            decoded = build(identifier).decoder(schema).decode([message])
+            return f"{len(decoded.rejected)} rejected, {decoded.rows.num_rows} rows"
+
+        seconds, grown, told = apart(work)
+        largest = max(largest, grown)
+        if told != "1 rejected, 0 rows" or seconds > 20 or grown > MOST_MEGABYTES:
+            trouble[name] = f"{told}; {seconds:.1f} s, {grown} MB"
+    assert trouble == {}
+    scale.measured["most memory"] = f"{largest} MB"
+
+
+@scenario(30, small={"rows": 1_500, "kilobytes": 100}, full={"rows": 60_000, "kilobytes": 100})
+def test_a_slow_sink_slows_the_copy_and_loses_nothing(broker, bench, spark, scale):
+    """Only what is written goes through the slow line; it is slower than what is read."""
+    bench = bench(broker, spark=spark)
+    bench.copy.source["properties.bootstrap.servers"] = broker.direct_servers
+    bench.copy.source["scan.max-rows-per-batch"] = str(max(500, scale.rows // 20))
+    bench.copy.start()
+    bench.ledger.send(100)
+    bench.wait_for_all()
+    broker.proxy.throttle(scale.kilobytes * 1000)
+    began = time.monotonic()
+    bench.ledger.send(scale.rows, pad=200)
+    bench.live.wait_for(bench.ledger.rows, 3600, bench.revive)
+    scale.measured["took"] = f"{time.monotonic() - began:.0f} s"
+    scale.measured["restarts of the job"] = str(bench.restarts)
+    broker.proxy.heal()
+    bench.verdict()
+
+
+def truncated(path, dice):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flipped(path, dice):
+    data = bytearray(path.read_bytes())
+    at = dice.randrange(len(data))
+    data[at] ^= 1 << dice.randrange(8)
+    path.write_bytes(bytes(data))
+
+
+def removed(path, dice):
+    path.unlink()
+
+
+@scenario(34, small={"rows": 300, "damages": 4}, full={"rows": 2_000, "damages": 60})
+def test_a_damaged_checkpoint_goes_on_exactly_or_is_refused(broker, bench, spark, scale, tmp_path):
+    """Whatever becomes of a file, no row is written twice and none is passed over."""
+    dice = random.Random(scale.seed)
+    bench = bench(broker, partitions=1, spark=spark)
+    bench.copy.source["scan.max-rows-per-batch"] = str(scale.rows)
+    for _ in range(2):
+        bench.ledger.send(scale.rows)
+        bench.copy.start(once=True)
+        assert bench.copy.wait() == 0
+    kept, refused = tmp_path / "kept", 0
+    for number in range(scale.damages):
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(bench.copy.checkpoint, kept)
+        files = sorted(path for path in bench.copy.checkpoint.rglob("*") if path.stat().st_size)
+        files = [path for path in files if path.is_file() and not path.name.endswith(".crc")]
+        damage = (truncated, flipped, removed)[number % 3]
+        damage(dice.choice(files), dice)
+        bench.ledger.send(scale.rows)
+        try:
+            bench.copy.start(once=True)
+            failed = bench.copy.wait() != 0
+        except Exception as error:  # some damage is noticed before the query starts
+            failed = bool(str(error))
+        if failed:
+            refused += 1
+            shutil.rmtree(bench.copy.checkpoint)
+            shutil.copytree(kept, bench.copy.checkpoint)
+            bench.copy.start(once=True)
+            assert bench.copy.wait() == 0, bench.copy.said()[:3000]
+        bench.live.wait_for(bench.ledger.rows, 120)
+    bench.verdict()
+    scale.measured["refused"] = f"{refused} of {scale.damages}"
+
+
+@scenario(29, small={"messages": 30}, full={"messages": 2_000}, always=False)
+def test_messages_of_ten_megabytes_do_not_fill_memory(broker, scale):
+    most = 12_000_000
+    topic = broker.create_topic(unique_name("large"), 1, {"max.message.bytes": str(most)})
+    producer = Producer({"bootstrap.servers": broker.direct_servers, "message.max.bytes": most})
+    record = os.urandom(10_000_000)
+    for _ in range(scale.messages):
+        producer.produce(topic, record)
+        producer.flush(60)
+    arguments = [broker.direct_servers, topic, str(scale.messages)]
+    done = subprocess.run(
+        [sys.executable, "-c", READ, *arguments], capture_output=True, text=True, timeout=3600
+    )
+    assert done.returncode == 0, done.stderr
+    size, grown = (int(word) for word in done.stdout.split())
+    broker.delete_topic(topic)
+    assert size >= scale.messages * len(record)
+    scale.measured["memory over idle"] = f"{grown} MB"
+    assert grown <= 300
+
+
+READ = """
+import sys
+from streamcore import Column, Table
+from streamcore.registry import installed
+from streamcore_kafka.progress import Range
+from streamcore_kafka.reading import read_rows
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+
+servers, topic, count = sys.argv[1:]
+options = {"properties.bootstrap.servers": servers, "topic": topic, "format": "raw",
+           "scan.startup.mode": "earliest-offset"}
+kafka = installed().build("connector", "kafka", options)
+table = Table((Column("v", "BYTES"),), "t")
+import pyarrow.compute, pyspark.sql.datasource, streamcore_kafka.client
+idle, size = peak(), 0
+for batch in read_rows(kafka, table, [Range(topic, 0, 0, int(count))]):
+    size += batch.nbytes
+    del batch
+print(size, peak() - idle)
+"""
