@@ -110,7 +110,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         after = Progress.from_json(end)
+        readable = self._driver.tracker.still_readable(after)
         ranges = after.ranges_since(Progress.from_json(start))
+        ranges = [each for each in ranges if each.partition in readable]
         return [KafkaPartition(share) for share in plan(ranges, after.tasks, after.split)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from streamcore import DataLossError
@@ -48,6 +48,7 @@ class Tracker:
         self._target: Positions | None = None
         self.latest: Positions = {}
         """The ends of the logs as they were last seen."""
+        self._planning = False
 
     # --- start and target ----------------------------------------------------------------
 
@@ -65,10 +66,21 @@ class Tracker:
         topics = self._discover(tolerant=True)  # what is missing is reported with the first batch
         self._target = self._cluster.latest(_every_partition(topics), stable=self._stable)
 
+    def still_readable(self, end: Progress) -> Collection[Partition]:
+        """The partitions of a batch that hold what they held when it was planned.
+
+        An earlier run may have planned it; its offsets mean nothing to a topic created anew.
+        """
+        if self._planning:
+            return end.positions
+        self._discover(tolerant=True)
+        return self._still_there(end)
+
     # --- one step further ------------------------------------------------------------------
 
     def advance(self, start: Progress, rows: int | None, size: int | None) -> Progress:
         """The end of the next batch: at most so many offsets, about so many bytes."""
+        self._planning = True
         if not self._is_due():
             try:
                 return self._advance(start, rows, size)

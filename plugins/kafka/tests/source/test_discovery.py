@@ -201,6 +201,23 @@ def test_a_topic_created_again_is_noticed_even_when_it_is_longer_than_before(
     assert drive(topic, TOLERANT, start=query.at).batch() == rows_of(5, 10)
 
 
+def test_a_batch_planned_before_its_topic_was_created_again_is_not_read_from_the_new_one(
+    drive, produce, kafka, kafka_topic, people, delete, caplog
+):
+    topic = kafka_topic()
+    produce(topic, people(2))
+    query = drive(topic)
+    start = query.at
+    query.batch()
+    delete(topic)
+    kafka.create_topic(topic)
+    produce(topic, people(5, 10))
+    with pytest.raises(DataLossError, match="was deleted and created again"):
+        drive(topic, start=start).replay(start, query.at)
+    assert drive(topic, TOLERANT, start=start).replay(start, query.at) == []
+    assert "was deleted and created again; going on with what is left" in caplog.text
+
+
 def test_a_topic_created_again_between_discoveries_is_read_from_its_first_record(
     drive, produce, kafka, kafka_topic, people, rows_of, delete, monkeypatch
 ):
