@@ -13,6 +13,7 @@ from streamcore import OptionError, Partitioner, Problem, RecordError, Table, Ta
 from streamcore.rows import Splitter, key_value
 
 from .topics import java_pattern, matches
+from .validation import written_formats
 
 if TYPE_CHECKING:
     from .connector import Kafka
@@ -53,11 +54,7 @@ class MessageEncoder:
         layout = key_value(table, kafka.key_fields, kafka.key_prefix, kafka.value_fields)
         self._splitter = Splitter(table, layout, _METADATA)
         self._router = Router(kafka)
-        topic = self._router.fixed
-        value, key = kafka.format, kafka.key_format
-        if topic is not None:
-            value = value.written_to(topic, "value")
-            key = key.written_to(topic, "key") if key else None
+        value, key = written_formats(kafka)
         self._value = value.encoder(layout.value_schema)
         self._key = key.encoder(layout.key_schema) if key else None
         self._partitioner, self._task, self._ids = kafka.partitioner, task, partition_ids

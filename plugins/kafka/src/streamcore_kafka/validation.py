@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from streamcore import OptionWarning, Problem, Secret, Table
+from streamcore import Format, OptionWarning, Problem, Secret, Table
 from streamcore.failures import FailureHandler
 
 from .offsets import COMMITTED, EARLIEST, EXAMPLE, LATEST, Bounded, Startup, parse_specific
@@ -57,13 +57,23 @@ def table_problems(kafka: Kafka, table: Table, *, writing: bool) -> Iterator[Pro
     yield from found
     if not found:
         layout = key_value(table, kafka.key_fields, kafka.key_prefix, kafka.value_fields)
-        yield from kafka.format.schema_problems(layout.value_schema, writing=writing)
-        if kafka.key_format is not None:
-            yield from kafka.key_format.schema_problems(layout.key_schema, writing=writing)
+        value, key = written_formats(kafka) if writing else (kafka.format, kafka.key_format)
+        yield from value.schema_problems(layout.value_schema, writing=writing)
+        if key is not None:
+            yield from key.schema_problems(layout.key_schema, writing=writing)
     if writing:
         yield from _written_metadata_problems(table)
     else:
         yield from _group_problems(kafka)
+
+
+def written_formats(kafka: Kafka) -> tuple[Format, Format | None]:
+    """The formats of values and keys, told the topic they write to where there is only one."""
+    value, key = kafka.format, kafka.key_format
+    if len(set(kafka.topic)) == 1:
+        value = value.written_to(kafka.topic[0], "value")
+        key = key.written_to(kafka.topic[0], "key") if key else None
+    return value, key
 
 
 # --- topics, start and end --------------------------------------------------------------

@@ -392,3 +392,13 @@ def test_metadata_may_be_declared_as_any_type_it_can_be_cast_to():
         "x: metadata key 'nope' does not exist; 'kafka' offers header-list, headers, "
         "leader-epoch, offset, partition, row-kind, timestamp, timestamp-type, topic",
     ]
+
+
+def test_a_subject_is_needed_where_topics_are_many():
+    registry = {"format": "avro-confluent", "avro-confluent.url": "http://registry:8081"}
+    check_table(build(registry), TABLE, writing=True)
+    check_table(build({**registry, "topic": "a;b"}), TABLE, writing=False)
+    topics = Table((*TABLE.columns, Column("to", "STRING", True, "topic")), "t")
+    assert table_complaints({**registry, "topic": "a;b"}, topics, writing=True) == [
+        "avro-confluent.subject: required for writing, such as '<topic>-value'"
+    ]

@@ -22,6 +22,8 @@ class AvroConfluent(RegistryFormat):
 
     def schema_problems(self, schema: pa.Schema, *, writing: bool) -> Iterator[Problem | str]:
         yield from self._problems_of(schema)
+        if writing:
+            yield from self.subject_problems()
 
     def decoder(
         self,

@@ -23,6 +23,8 @@ class DebeziumAvroConfluent(RegistryFormat):
 
     def schema_problems(self, schema: pa.Schema, *, writing: bool) -> Iterator[Problem | str]:
         yield from self._problems_of(schema)
+        if writing:
+            yield from self.subject_problems()
 
     def decoder(
         self,

@@ -133,9 +133,14 @@ class RegistryFormat(Format):
     def required_subject(self) -> str:
         """The subject to write to."""
         if self.subject is None:
-            trouble = "required for writing, such as '<topic>-value'"
-            raise OptionError(f"format '{self.identifier}'", [Problem("subject", trouble)])
+            raise OptionError(f"format '{self.identifier}'", list(self.subject_problems()))
         return self.subject
+
+    def subject_problems(self) -> Iterator[Problem]:
+        """Complain unless it is known where to register what is written."""
+        if self.subject is None:
+            trouble = "required for writing, such as '<topic>-value'"
+            yield Problem(f"{self.identifier}.subject", trouble)
 
     def settings(self) -> Settings:
         """How to reach the registry; dedicated options win over 'properties.*'."""
