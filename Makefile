@@ -1,5 +1,6 @@
 # Every target bootstraps .venv by itself; Python >= 3.11, Java >= 17, make and git are all it needs.
 PYTHON ?= python3
+SOAK ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -47,8 +48,9 @@ bench: $(STAMP) ## side by side with the peers, ratios printed, docs/benchmarks.
 	@$(BIN)/python -m benchmarks --json docs/benchmarks.json
 	@$(BIN)/python -m benchmarks.report docs/benchmarks.json
 
-soak: $(STAMP) ## full-scale fault and load runs
-	@$(BIN)/python -m pytest -m soak -p no:cacheprovider
+soak: $(STAMP) ## full-scale fault and load runs, docs/reliability.md written; STREAMCORE_SOAK_SCALE=0.1 for a tenth
+	@STREAMCORE_RELIABILITY_REPORT=docs/reliability.md $(BIN)/python -m pytest -m soak -p no:cacheprovider \
+	  -p streamcore.testing.ledger.report $(SOAK)
 
 docs: $(STAMP) ## regenerate option tables in READMEs and docs
 	@$(BIN)/python -m streamcore.docs

@@ -51,6 +51,8 @@ class Copy:
             "spark.local.dir": str(home / "local"),
         }
         self.master = "local[2]"
+        self.wrapper: list[str] = []
+        """Words before the command, such as those that enter a namespace."""
         self.processes: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -71,7 +73,7 @@ class Copy:
         plan.write_text(json.dumps(self.plan(once=once)))
         with (self.home / f"run-{number}.log").open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", JOB, str(plan)],
+                [*self.wrapper, sys.executable, "-m", JOB, str(plan)],
                 env={**os.environ, "STREAMCORE_FAILPOINT": failpoint},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
