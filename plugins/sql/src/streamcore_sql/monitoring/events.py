@@ -64,7 +64,7 @@ class Events:
             if before is None:
                 self.tell("started", **ids)
             if batch >= 0 and (before is None or before[0] != batch):
-                figures = {
+                figures: dict[str, Any] = {
                     "millis": found.get("batchTime"),
                     "total_in": found.total("source", "numRecordsIn"),
                     "total_out": found.total("sink", "numRecordsOut"),

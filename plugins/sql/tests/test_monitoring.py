@@ -1,0 +1,224 @@
+"""What is shown of jobs holds no secret, names nothing that is not there, and harms nobody."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamcore import Secret
+from streamcore.cli import main
+from streamcore_sql.display import view
+from streamcore_sql.monitoring import jobfiles, openmetrics
+from streamcore_sql.monitoring.events import Events
+from streamcore_sql.monitoring.lags import Lag
+from streamcore_sql.monitoring.metrics import JOB, SINK, SOURCE, Metrics, TableMetrics
+from streamcore_sql.monitoring.openmetrics import JobsCollector
+from streamcore_sql.monitoring.scrubbing import SECRETS, Secrets
+from streamcore_sql.monitoring.serving import CannotServe, Server, address
+from streamcore_sql.progress import Progress
+
+DASHBOARD = Path(__file__).parents[3] / "docs" / "grafana-dashboard.json"
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    return tmp_path
+
+
+# --- secrets ---------------------------------------------------------------------------------
+
+
+def test_what_an_option_hides_is_hidden_wherever_it_turns_up():
+    secrets = Secrets(["from-the-user"])
+    jaas = "PlainLoginModule required username='me' password='deep-inside';"
+    shown = secrets.options(
+        {
+            "topic": "orders",
+            "properties.sasl.password": "hunter2hunter2",
+            "properties.sasl.jaas.config": jaas,
+            "client": Secret("told-by-type"),
+            "comment": "says from-the-user aloud",
+        }
+    )
+    assert shown["topic"] == "orders"
+    assert shown["comment"] == "says *** aloud"
+    hidden = ("hunter2hunter2", "deep-inside", "told-by-type", "from-the-user")
+    said = secrets.clean({"a": [f"x{each}y" for each in hidden], hidden[0]: (hidden[1],)})
+    assert not [each for each in hidden if each in repr((shown, said))]
+
+
+def test_the_log_and_the_file_of_a_run_hold_no_secret(state):
+    SECRETS.learn(["canary-of-the-log"])
+    events = Events(state / "logs" / "job.jsonl")
+    events.tell("failed", level="error", text="login canary-of-the-log refused")
+    run = jobfiles.begin("job", "job.sql")
+    run.queries = [{"error": "canary-of-the-log"}]
+    run.end("failed", "canary-of-the-log")
+    said = [path.read_text() for path in state.rglob("*") if path.is_file()]
+    assert len(said) == 2
+    assert not [text for text in [*said, repr(events.troubles)] if "canary-of-the-log" in text]
+    assert all("***" in text for text in said)
+    assert {path.stat().st_mode & 0o77 for path in state.rglob("*.json*")} == {0}
+
+
+# --- metrics ---------------------------------------------------------------------------------
+
+
+def every_sample():
+    """The names of a scrape in which every figure is known."""
+    source = TableMetrics("t", "source", "kafka", dict.fromkeys(SOURCE, 1), (Lag("t", "0", 1, 2),))
+    sink = TableMetrics("t", "sink", "kafka", dict.fromkeys(SINK, 1))
+    job = Metrics("j", "running", "q", dict.fromkeys(JOB, 1), {"addBatch": 1}, (source, sink))
+    found = JobsCollector(lambda: [job]).collect()
+    return {sample.name for family in found for sample in family.samples}
+
+
+def test_every_metric_of_the_dashboard_exists():
+    dashboard = json.loads(DASHBOARD.read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    asked.append(dashboard["templating"]["list"][1]["query"]["query"])
+    names = {name for text in asked for name in re.findall(r"streamcore_\w+", text)}
+    assert len(names) > 25
+    assert names <= every_sample()
+
+
+def test_the_names_of_the_seed_are_the_names_of_the_scrape():
+    seed = {"numRecordsIn", "numBytesIn", "numRecordsOut", "numBytesOut"}
+    gauges = {f"{name}PerSecond" for name in seed} | {"pendingRecords", "currentSendTime"}
+    gauges |= {"currentEmitEventTimeLag", "currentFetchEventTimeLag", "sourceIdleTime"}
+    expected = {f"streamcore_{name}_total" for name in seed}
+    assert expected | {openmetrics.sample_name(name) for name in gauges} <= every_sample()
+
+
+def test_nothing_is_told_of_what_is_not_known():
+    found = JobsCollector(lambda: [Metrics("j", "running")]).collect()
+    assert {s.name for family in found for s in family.samples} == {"streamcore_job"}
+
+
+# --- places ----------------------------------------------------------------------------------
+
+
+def test_a_port_alone_is_one_on_loopback():
+    assert address("9100") == ("127.0.0.1", 9100)
+    assert address("0.0.0.0:9100") == ("0.0.0.0", 9100)
+    assert address("[::1]:1") == ("::1", 1)
+    for wrong in ("job.sql", "99999", "host:", ""):
+        with pytest.raises(ValueError, match="neither a port nor HOST:PORT"):
+            address(wrong)
+
+
+def test_a_port_that_is_taken_is_named():
+    server = Server(("127.0.0.1", 0), {}, "--web")
+    try:
+        with pytest.raises(CannotServe, match=f"--web: cannot listen on 127.0.0.1:{server.port}"):
+            Server(("127.0.0.1", server.port), {}, "--web")
+    finally:
+        server.close()
+
+
+def test_the_view_fits_the_terminal():
+    from rich.console import Console
+
+    looks = [
+        Progress(f"job{n}", "running", 3, 10, rate_in=5.0, lag_rows=7, batch_seconds=1.0)
+        for n in range(3)
+    ]
+    console = Console(width=100, height=40, record=True, file=io.StringIO())
+    console.print(view(looks, 40))
+    assert "lag       7 behind" in console.export_text()
+    console.print(view(looks, 5))
+    assert len(console.export_text().splitlines()) == 3
+
+
+# --- runs of other processes -----------------------------------------------------------------
+
+SLEEPER = """
+import signal, sys, time
+from streamcore_sql.monitoring import jobfiles
+run = jobfiles.begin("sleeper", "sleeper.sql")
+def ended(*_):
+    run.end("stopped")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, ended)
+print("ready", flush=True)
+time.sleep(120)
+"""
+
+
+@pytest.fixture
+def sleeper(state):
+    process = subprocess.Popen([sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    if process.poll() is None:
+        process.kill()
+    process.wait(30)
+    process.stdout.close()
+
+
+def test_a_job_is_stopped_by_its_name(sleeper, capfd):
+    assert jobfiles.find("sleeper").alive
+    # The child is ours, so somebody has to take note of its end for it to be gone.
+    signal.signal(signal.SIGCHLD, lambda *_: sleeper.poll())
+    try:
+        assert main(["stop", "sleeper"]) == 0
+    finally:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    assert "job 'sleeper' stopped" in capfd.readouterr().out
+    assert sleeper.wait(30) == 0
+    assert jobfiles.find("sleeper").state == "stopped"
+    assert main(["stop", "sleeper"]) == 1
+    assert "does not run: it stopped at" in capfd.readouterr().err
+
+
+def test_another_process_that_has_got_the_pid_is_left_alone(sleeper, capfd):
+    run = jobfiles.find("sleeper")
+    run.born = "1"
+    run.write()
+    assert run.state == "died"
+    assert main(["stop", "sleeper"]) == 1
+    assert "does not run" in capfd.readouterr().err
+    assert sleeper.poll() is None
+
+
+def test_a_name_that_runs_elsewhere_is_not_overwritten(sleeper):
+    mine = jobfiles.begin("sleeper", "mine.sql")
+    assert mine.name == f"sleeper-{os.getpid()}"
+    assert jobfiles.find("sleeper").pid == sleeper.pid
+
+
+def test_what_is_no_file_of_ours_is_passed_over(state, capfd):
+    run = jobfiles.begin("good/name", "s.sql")
+    for name, text in (("half.json", '{"name": "x"'), ("list.json", "[]"), ("odd.json", "{}")):
+        (state / "runs" / name).write_text(text)
+    assert [job.name for job in jobfiles.every()] == ["good/name"]
+    run.end("finished")
+    assert main(["jobs", "--json"]) == 0
+    (listed,) = json.loads(capfd.readouterr().out)
+    assert (listed["name"], listed["state"]) == ("good/name", "finished")
+    assert main(["stop", "god/name"]) == 1
+    assert "no job 'god/name' has run on this machine" in capfd.readouterr().err
+    assert main(["lag", "nope"]) == 1
+    assert "--catalog DIR" in capfd.readouterr().err
+
+
+# --- documents -------------------------------------------------------------------------------
+
+PAGE = DASHBOARD.with_name("monitoring.md")
+
+
+@pytest.mark.parametrize(("side", "figures"), [("source", SOURCE), ("sink", SINK), ("job", JOB)])
+def test_the_page_documents_every_figure(side, figures):
+    part = PAGE.read_text().split(f"<!-- {side} -->")[1].split(f"<!-- /{side} -->")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*) \|$", part, re.M)
+    assert {name: doc for name, doc, _ in rows} == figures
+    for name, _, scraped in rows:
+        expected = openmetrics.sample_name(name)
+        assert scraped in (f"`{expected}`", "counter", "")
+        assert (f"{expected}_total" if scraped == "counter" else expected) in every_sample()
