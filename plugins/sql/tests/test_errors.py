@@ -192,3 +192,32 @@ def test_an_error_survives_pickling():
     assert str(copy) == str(caught.value)
     assert isinstance(copy, StreamcoreError)
     assert len(copy.problems) == 2
+
+
+def test_every_mistake_of_a_table_is_told_at_once():
+    with pytest.raises(SqlError) as caught:
+        parse(
+            "CREATE TABLE t (id BIGNT NOT NULL, name VARCAR(10) COMMENT 'x', id INT,\n"
+            "  PRIMARY KEY (nope)) WITH ('topic' = 'a', 'topic' = 'b');\n"
+            "ALTER TABLE t ADD (a STRNG, b INTT);\n"
+            "SELEC 1"
+        )
+    assert [problem.trouble for problem in caught.value.problems] == [
+        "no type called 'BIGNT'",
+        "no type called 'VARCAR'",
+        "expected 'NOT ENFORCED', but found ')'",
+        "option 'topic' is given twice",
+        "no type called 'STRNG'",
+        "no type called 'INTT'",
+        "'SELEC' does not start a statement",
+    ]
+
+
+def test_a_type_inside_a_type_ends_the_reading_of_its_table():
+    with pytest.raises(SqlError) as caught:
+        parse("CREATE TABLE t (id BIGNT, tags ARRAY<STRNG>, m MAP<A, B>) WITH ('a' = 'b'); DROP x")
+    assert [problem.trouble for problem in caught.value.problems][:2] == [
+        "no type called 'BIGNT'",
+        "no type called 'STRNG'",
+    ]
+    assert len(caught.value.problems) == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,7 +14,7 @@ from .launching import MovesRows
 from .parity import differences
 from .planner.binding import Bound, bind
 from .session import Session
-from .statements import CreateTable, Insert, Name, Statement, StatementSet
+from .statements import CreateTable, Insert, Name, Statement, StatementSet, needs_spark
 
 Verdict = Literal["same", "differs", "unsupported", "wrong"]
 _UNSUPPORTED = re.compile(
@@ -45,6 +45,9 @@ class Checker:
 
     session: Session
     online: bool = False
+    start_spark: Callable[[], object] = lambda: None
+    """Called before the first statement that Spark must look at."""
+    _started: bool = False
     _asked: set[tuple[Name, bool]] = field(default_factory=set)
     _answers: list[str] = field(default_factory=list)
     _sinks: set[Name] = field(default_factory=set)
@@ -78,6 +81,9 @@ class Checker:
         return Finding(line, label, verdict, tuple(notes), tuple(self._answers))
 
     def _try(self, statement: Statement) -> Iterator[str]:
+        if needs_spark(statement) and not self._started:
+            self._started = True
+            self.start_spark()
         planned = self.session.prepare(statement)
         if planned is None:
             self.session.run_statement(statement)

@@ -79,23 +79,23 @@ def _refuse_elsewhere(cursor: Cursor, verb: str) -> None:
 def _table(cursor: Cursor, **flags: Any) -> CreateTable:
     label = table_name(cursor)
     declared = Declared()
-    if cursor.accept("("):
-        declare(cursor, declared)
-        while not cursor.accept(")"):
-            if not cursor.accept(","):
-                cursor.fail("',' or ')'", words=("METADATA", "COMMENT", "PRIMARY"))
+    with declared.told():
+        if cursor.accept("("):
             declare(cursor, declared)
-    clauses = _clauses(cursor)
-    table = CreateTable(
-        label,
-        columns=tuple(declared.columns),
-        watermark=declared.watermark,
-        primary_key=declared.primary_key,
-        **clauses,
-        **flags,
-    )
-    if problems := list(problems_of(table)):
-        raise SqlError.together(problems)
+            while not cursor.accept(")"):
+                if not cursor.accept(","):
+                    cursor.fail("',' or ')'", words=("METADATA", "COMMENT", "PRIMARY"))
+                declare(cursor, declared)
+        clauses = _clauses(cursor)
+        table = CreateTable(
+            label,
+            columns=tuple(declared.columns),
+            watermark=declared.watermark,
+            primary_key=declared.primary_key,
+            **clauses,
+            **flags,
+        )
+        declared.problems += problems_of(table)
     return table
 
 
@@ -239,10 +239,11 @@ def _put_columns(cursor: Cursor, *, modify: bool) -> PutColumns:
             after = cursor.identifier() if not first and cursor.accept("AFTER") else None
             placements.append(Placement(column, first, after, place=column.place))
 
-    if cursor.at("("):
-        cursor.listed(read)
-    else:
-        read()
+    with declared.told():
+        if cursor.at("("):
+            cursor.listed(read)
+        else:
+            read()
     return PutColumns(modify, tuple(placements), declared.watermark, declared.primary_key)
 
 

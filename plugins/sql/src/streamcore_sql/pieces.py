@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from .cursor import Cursor, SqlText
@@ -18,7 +20,9 @@ from .statements import (
     PrimaryKey,
     Watermark,
 )
-from .typename import parse_type
+from .typename import TypeName, parse_type
+
+_AFTER_TYPE = ("METADATA", "COMMENT", "PRIMARY", "CONSTRAINT")
 
 
 def name(cursor: Cursor, what: str = "a name") -> Name:
@@ -96,6 +100,18 @@ class Declared:
     watermark: Watermark | None = None
     primary_key: PrimaryKey | None = None
     column_stops: tuple[str, ...] = ("COMMENT",)
+    problems: list[SqlError] = field(default_factory=list)
+    """Mistakes that reading could go on after."""
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Tell of them at the end of this, together with a mistake that ends the reading."""
+        try:
+            yield
+        except SqlError as problem:
+            raise SqlError.together([*self.problems, *problem.problems]) from None
+        if self.problems:
+            raise SqlError.together(self.problems)
 
 
 def declare(cursor: Cursor, into: Declared) -> Column | None:
@@ -108,7 +124,7 @@ def declare(cursor: Cursor, into: Declared) -> Column | None:
         label = cursor.identifier("a constraint name") if cursor.accept("CONSTRAINT") else None
         cursor.expect("PRIMARY", "KEY")
         keys = columns(cursor)
-        _not_enforced(cursor)
+        _not_enforced(cursor, into)
         _set_key(into, PrimaryKey(keys, label, place=cursor.since(first)))
         return None
     if cursor.at("UNIQUE") and cursor.peek(1).word == "(":
@@ -137,7 +153,7 @@ def _column(cursor: Cursor, into: Declared) -> Column:
     if cursor.accept("AS"):
         expression = cursor.verbatim("an expression", stops=into.column_stops)
         return ComputedColumn(label, expression, _comment(cursor), place=cursor.since(first))
-    kind = parse_type(cursor)
+    kind = _type(cursor, into)
     if cursor.accept("METADATA"):
         key = cursor.string("a metadata key in single quotes") if cursor.accept("FROM") else label
         virtual = cursor.accept("VIRTUAL")
@@ -149,21 +165,45 @@ def _column(cursor: Cursor, into: Declared) -> Column:
         start = cursor.token
         owner = cursor.identifier("a constraint name") if cursor.accept("CONSTRAINT") else None
         cursor.expect("PRIMARY", "KEY")
-        _not_enforced(cursor)
+        _not_enforced(cursor, into)
         column = Name((label,), place=cursor.place(first))
         _set_key(into, PrimaryKey((column,), owner, place=cursor.since(start)))
     comment = _comment(cursor) if comment is None else comment
     return PhysicalColumn(label, kind, comment, place=cursor.since(first))
 
 
+def _type(cursor: Cursor, into: Declared) -> TypeName:
+    """Read a type; one that does not exist is noted, and its size or precision passed over."""
+    first = cursor.token
+    try:
+        return parse_type(cursor)
+    except SqlError as problem:
+        if cursor.previous is not first or first.word not in problem.place.text.upper():
+            raise
+        if cursor.accept("("):
+            cursor.verbatim("a size", query=True)
+            cursor.expect(")")
+        cursor.accept("NOT", "NULL")
+        if not (cursor.at(",") or cursor.at(")") or cursor.token.word in _AFTER_TYPE):
+            raise
+        into.problems.append(problem)
+        return TypeName("STRING")
+
+
 def _comment(cursor: Cursor) -> str | None:
     return cursor.string("a comment in single quotes") if cursor.accept("COMMENT") else None
 
 
-def _not_enforced(cursor: Cursor) -> None:
-    if not cursor.accept("NOT", "ENFORCED"):
-        hint = "A stream cannot enforce a key: write PRIMARY KEY (...) NOT ENFORCED."
+def _not_enforced(cursor: Cursor, into: Declared) -> None:
+    if cursor.accept("NOT", "ENFORCED"):
+        return
+    hint = "A stream cannot enforce a key: write PRIMARY KEY (...) NOT ENFORCED."
+    try:
         cursor.fail("'NOT ENFORCED'", hint=hint)
+    except SqlError as problem:
+        if not (cursor.at(",") or cursor.at(")")):
+            raise
+        into.problems.append(problem)
 
 
 def _set_key(into: Declared, key: PrimaryKey) -> None:

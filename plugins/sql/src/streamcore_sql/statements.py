@@ -347,3 +347,10 @@ class StopJob(Statement):
     job: str
     savepoint: bool = False
     drain: bool = False
+
+
+def needs_spark(statement: Statement) -> bool:
+    """Whether a statement is planned by Spark; all others only change or show the session."""
+    if isinstance(statement, CreateTable):
+        return statement.query is not None
+    return isinstance(statement, (Select, Insert, StatementSet, Explain))

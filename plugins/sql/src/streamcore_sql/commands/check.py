@@ -26,8 +26,7 @@ def check(scripts: tuple[str, ...], online: bool, as_json: bool, given: Given) -
     from ..checking import Checker
 
     session = given.session(dry=True)
-    given.start_spark(session, "check")
-    checker = Checker(session, online)
+    checker = Checker(session, online, lambda: given.start_spark(session, "check"))
     counts = dict.fromkeys(_COLOURS, 0)
     for path in scripts:
         text, name = read_script(path)

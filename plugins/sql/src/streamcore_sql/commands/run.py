@@ -132,7 +132,7 @@ def _prepare(
     session: Session, text: str, shown: str, given: Given, display: Display, dry: bool
 ) -> list[Planned]:
     """Run what only changes the session, and plan the rest: nothing starts if anything is wrong."""
-    from ..statements import Insert, Select, StatementSet
+    from ..statements import needs_spark
 
     def start() -> None:
         log = given.start_spark(session, session.settings.job_name or shown)
@@ -146,7 +146,7 @@ def _prepare(
     planned: list[Planned] = []
     started = False
     for statement in session.parse(text, shown):
-        if not started and isinstance(statement, (Insert, Select, StatementSet)):
+        if not started and needs_spark(statement):
             start()
             started = True
         if (found := session.prepare(statement)) is not None:

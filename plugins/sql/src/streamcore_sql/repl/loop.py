@@ -15,7 +15,7 @@ from ..jobs import BatchJob, Job
 from ..live import LiveRows
 from ..results import Done, Listing, Rows, Text
 from ..session import Session
-from ..statements import Insert, Select, Statement, StatementSet
+from ..statements import Statement, needs_spark
 from .live_view import watch
 from .tables import rich_table, row_count
 
@@ -98,7 +98,7 @@ class Repl:
         return True
 
     def _run(self, statement: Statement) -> None:
-        if isinstance(statement, (Select, Insert, StatementSet)) and self._starting is not None:
+        if self._starting is not None and needs_spark(statement):
             if self._starting.is_alive():
                 with self._console.status("starting Spark ..."):
                     self._starting.join()
