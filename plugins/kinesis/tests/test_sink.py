@@ -1,12 +1,15 @@
 """Every record is accepted once, in full requests, whatever the service refuses meanwhile."""
 
 import contextlib
+import dataclasses
 import json
+import time
 
 import pyarrow as pa
 import pytest
-from streamcore import Column, ConnectionFailed, RecordError, Table
+from streamcore import Column, ConnectionFailed, Partitioner, RecordError, Table
 from streamcore.registry import installed
+from streamcore_kinesis.putting import Putter
 
 TABLE = Table((Column("n", "BIGINT"), Column("key", "STRING")), "t")
 
@@ -105,3 +108,57 @@ def test_an_empty_partition_key_is_refused(kinesis_stream, options):
     table = Table(TABLE.columns, "t", partition_keys=("key",))
     with pytest.raises(RecordError, match="a partition key has 1 to 256 characters"):
         write(options(stream), [{"n": 1, "key": ""}], table)
+
+
+def test_requests_are_cut_by_bytes_with_keys_counted(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    big = [{"n": n, "key": "x" * 400_000} for n in range(5)]
+    written = write(options(stream, **{"sink.flush-buffer.size": "1048576"}), big)
+    assert (written.records, written.requests) == (5, 3)
+
+
+def test_a_record_that_has_waited_long_enough_is_sent_without_company(
+    kinesis, kinesis_stream, options
+):
+    stream = kinesis_stream(shards=1)
+    given = options(stream, **{"sink.flush-buffer.timeout": "100"})
+    connector = installed().build("connector", "kinesis", given)
+    putter = Putter(connector._sink())
+    putter.put(b"first", "a")
+    time.sleep(0.2)
+    putter.put(b"second", "b")
+    assert putter.requests == 1
+    putter.close()
+    assert [r["Data"] for _, r in read(kinesis, stream)] == [b"first", b"second"]
+
+
+def test_several_requests_are_under_way_at_once(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    with failing(kinesis, latency=0.3):
+        began = time.monotonic()
+        given = {"sink.batch.max-size": "10", "sink.requests.max-inflight": "10"}
+        write(options(stream, **given), rows(150))
+    assert len(read(kinesis, stream)) == 150
+    assert time.monotonic() - began < 15 * 0.3 * 3
+
+
+class ByRow(Partitioner):
+    """Keys every record by its number, to see that a partitioner of one's own is asked."""
+
+    identifier = "by-row"
+
+    def assign_keys(self, batch, target):
+        return [f"row-{n}" for n in batch.column("n").to_pylist()]
+
+
+def test_a_partitioner_of_ones_own_chooses_keys(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    connector = installed().build("connector", "kinesis", options(stream))
+    connector = dataclasses.replace(connector, partitioner=ByRow())
+    schema = pa.schema([("n", pa.int64()), ("key", pa.string())])
+    connector.writer(TABLE).write(iter([pa.RecordBatch.from_pylist(rows(3), schema)]))
+    assert sorted(r["PartitionKey"] for _, r in read(kinesis, stream)) == [
+        "row-0",
+        "row-1",
+        "row-2",
+    ]

@@ -1,9 +1,14 @@
 """Slices of time are complete, disjoint and equal on replay, also while shards split and merge."""
 
+import hashlib
 import json
 import random
 import threading
 import time
+
+import pytest
+from streamcore import RecordError
+from streamcore_kinesis.aggregation import pack
 
 
 class Producer(threading.Thread):
@@ -140,3 +145,18 @@ def test_an_idle_stream_makes_no_batches(kinesis, kinesis_stream, options, job):
     stream = kinesis_stream(shards=2)
     run = job(options(stream, **{"source.init.position": "TRIM_HORIZON"}))
     assert [run.step() for _ in range(3)] == [None] * 3
+
+
+def test_records_packed_for_another_shard_are_left_to_it(kinesis, kinesis_stream, options, job):
+    stream = kinesis_stream(shards=2)
+    keys = [f"k{n}" for n in range(20)]
+    packed = pack([(key, json.dumps({"n": n, "key": key}).encode()) for n, key in enumerate(keys)])
+    kinesis.client().put_record(
+        StreamName=stream, Data=packed, PartitionKey="any", ExplicitHashKey="0"
+    )
+    run = job(options(stream, **{"source.init.position": "TRIM_HORIZON"}))
+    low = [n for n, key in enumerate(keys) if hashlib.md5(key.encode()).digest()[0] < 128]
+    assert [row["n"] for row in settle(run, [], len(low))] == low
+    whole = {"source.init.position": "TRIM_HORIZON", "source.deaggregation": "false"}
+    with pytest.raises(RecordError, match=f"stream '{stream}' shard 'shardId-000000000000' sequ"):
+        settle(job(options(stream, **whole)), [], 1)
