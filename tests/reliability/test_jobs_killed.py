@@ -41,7 +41,9 @@ def test_a_driver_killed_again_and_again_leaves_each_row_once(broker, bench, sca
     bench.verdict()
 
 
-@scenario(2, small={"rows": 6_000, "kills": 3}, full={"rows": 1_000_000, "kills": 100})
+@scenario(
+    2, small={"rows": 6_000, "kills": 3}, full={"rows": 1_000_000, "kills": 100}, always=False
+)
 def test_python_workers_killed_under_a_query_leave_it_alive(broker, bench, scale):
     """Spark tries a task again, here up to eight times, and the copy never ends."""
     dice = random.Random(scale.seed)
@@ -112,6 +114,7 @@ def test_a_batch_cut_in_two_is_finished_on_a_machine_with_other_cores(broker, be
     6,
     small={"rows": 2_000, "runs": 1, "seconds": 5},
     full={"rows": 20_000, "runs": 20, "seconds": 120},
+    always=False,
 )
 def test_a_frozen_job_ends_soon_after_it_wakes_up_beside_its_twin(broker, bench, scale):
     for _ in range(scale.runs):

@@ -122,7 +122,7 @@ def removed(path, dice):
     path.unlink()
 
 
-@scenario(34, small={"rows": 300, "damages": 4}, full={"rows": 2_000, "damages": 60})
+@scenario(34, small={"rows": 300, "damages": 3}, full={"rows": 2_000, "damages": 60})
 def test_a_damaged_checkpoint_goes_on_exactly_or_is_refused(broker, bench, spark, scale, tmp_path):
     """Whatever becomes of a file, no row is written twice and none is passed over."""
     dice = random.Random(scale.seed)

@@ -48,6 +48,7 @@ class Copy:
             "spark.log.level": "ERROR",
             "spark.ui.enabled": "false",
             "spark.driver.memory": "700m",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # starts sooner
             "spark.local.dir": str(home / "local"),
         }
         self.master = "local[2]"
