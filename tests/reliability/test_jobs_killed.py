@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from streamcore.testing.ledger import scenario
 
-POINTS = ("init", "begin", "produce", "marker", "commit", "committed")
+POINTS = ("init", "begin", "produce", "marker", "commit", "committed", "batch")
 
 
 @scenario(1, small={"rows": 6_000, "kills": 2}, full={"rows": 1_000_000, "kills": 50})

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from streamcore import Table
+from streamcore.failpoints import reach
 from streamcore.spark.reporting import report
 from streamcore.spark.task import Task
 
@@ -145,6 +146,7 @@ class KafkaStreamWriter(_Writing, DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Called by Spark on the driver, when every task of a batch has written."""
+        reach("batch")
         self._committed(messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
