@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .changelog_shapes import BEFORE, DELETE
+from .json_few import few_rows
 from .json_write import Style, join, messages_of, row_texts, slices
 
 
@@ -19,16 +20,26 @@ class ChangelogEncoder:
     ) -> None:
         self._schema, self._style = schema, style
         self._insert, self._delete = insert, delete
+        self._few = few_rows(schema, style)
 
     def encode(
         self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
     ) -> Sequence[bytes | None]:
+        few = self._few(rows)
+        if few is not None:
+            return self._wrapped(few, kinds)
         messages: list[bytes | None] = []
         for start, part in slices(rows):
             texts = row_texts(part, self._schema, self._style, start)
             head, tail = self._around(kinds, start, part.num_rows)
             messages.extend(messages_of(join(head, texts, tail)))
         return messages
+
+    def _wrapped(self, texts: Sequence[bytes], kinds: pa.Int8Array | None) -> list[bytes | None]:
+        insert, delete = ([text.encode() for text in side] for side in (self._insert, self._delete))
+        changes = [0] * len(texts) if kinds is None else kinds.to_pylist()
+        sides = [delete if kind in (BEFORE, DELETE) else insert for kind in changes]
+        return [head + text + tail for (head, tail), text in zip(sides, texts, strict=True)]
 
     def _around(
         self, kinds: pa.Int8Array | None, start: int, count: int

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,9 +12,11 @@ from streamcore import RecordError
 
 from .arrow_texts import data_of
 from .csv import Csv
+from .json_few import FEW, values_of
 from .json_write import Style, join, messages_of, piece, slices, text_groups, where_valid
 
 _LONG = 24  # a longer text is quoted without looking at it
+_WORDS = {True: "true", False: "false"}
 _ASTRAL = bytes(range(0xF0, 0xF5))  # first bytes of characters outside the basic plane
 
 
@@ -24,10 +28,15 @@ class CsvEncoder:
         self._style = Style(plain_decimals=not plugin.scientific_decimals)
         self._null = plugin.null_literal or ""
         self._quoting = _Quoting(plugin)
+        self._values = [values_of(field.type, self._style) for field in schema]
 
     def encode(
         self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
     ) -> Sequence[bytes | None]:
+        if rows.num_rows <= FEW:
+            few = self._few(rows)
+            if few is not None:
+                return few
         messages: list[bytes | None] = []
         for start, part in slices(rows):
             cells = [
@@ -39,6 +48,30 @@ class CsvEncoder:
             )
             messages.extend(messages_of(records))
         return messages
+
+    def _few(self, rows: pa.RecordBatch) -> list[bytes | None] | None:
+        """The records of a few rows, one by one; None where a column is left to Arrow."""
+        columns = []
+        for array, field, take in zip(rows.columns, self._schema, self._values, strict=True):
+            if array.type != field.type or (array.null_count and not field.nullable):
+                return None
+            values = take(array)
+            if values is None:
+                return None
+            texts = self._few_texts(values, field.type)
+            if array.null_count:
+                texts = [
+                    t if v is not None else self._null for t, v in zip(texts, values, strict=True)
+                ]
+            columns.append(texts)
+        delimiter = self._plugin.delimiter
+        return [delimiter.join(cells).encode() for cells in zip(*columns, strict=True)]
+
+    def _few_texts(self, values: Sequence[Any], kind: pa.DataType) -> Iterable[str | None]:
+        """The text of every value; what it is for NULL does not matter."""
+        if pa.types.is_boolean(kind):
+            return map(_WORDS.get, values)
+        return map(str, values) if _is_number(kind) else self._quoting.few(values)
 
     def _cells(self, column: pa.Array, field: pa.Field, start: int) -> pa.StringArray:
         array = column if column.type == field.type else column.cast(field.type)
@@ -79,6 +112,11 @@ def _is_number(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (*tests, types.is_duration))
 
 
+def _units(text: str) -> int:
+    """The length of a text in Java, which counts characters outside the basic plane twice."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
 class _Quoting:
     """Which texts are quoted: long ones, and those with a character not above the marks."""
 
@@ -88,16 +126,17 @@ class _Quoting:
             return
         highest = max(ord(plugin.delimiter), ord(self._quote))
         extra = {self._quote, self._escape or "\\"}
-        self._triggers = frozenset(map(chr, range(highest + 1))) | extra
-        self._bytes = "".join(self._triggers).encode()
-        self._pattern = "[" + "".join(f"\\x{{{ord(c):x}}}" for c in sorted(self._triggers)) + "]"
+        triggers = sorted({*map(chr, range(highest + 1)), *extra})
+        self._bytes = "".join(triggers).encode()
+        self._pattern = "[" + "".join(f"\\x{{{ord(c):x}}}" for c in triggers) + "]"
+        self._trigger = re.compile("[" + "".join(map(re.escape, triggers)) + "]").search
 
     def of(self, texts: pa.StringArray) -> pa.StringArray:
         if self._quote is None:
             return texts
         data = data_of(texts)
         if any(byte in data for byte in _ASTRAL):  # which count twice in Java's lengths
-            return pa.array([self._one(text) for text in texts.to_pylist()], pa.string())
+            return pa.array([self.one(text) for text in texts.to_pylist()], pa.string())
         needy = pc.greater(pc.utf8_length(texts), _LONG)
         if len(data) != len(data.translate(None, self._bytes)):
             needy = pc.or_(needy, pc.match_substring_regex(texts, self._pattern))
@@ -109,14 +148,34 @@ class _Quoting:
                 quoted = pc.replace_substring(quoted, mark, mark * 2)
         return pc.if_else(needy, join(self._quote, quoted, self._quote), texts)
 
-    def _one(self, text: str | None) -> str | None:
-        if text is None:
-            return None
-        units = len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
-        if units <= _LONG and self._triggers.isdisjoint(text):
-            return text
+    def few(self, texts: Sequence[str | None]) -> Sequence[str | None]:
+        """The same for a few texts."""
+        quote = self._quote
+        known = [text for text in texts if text is not None]
+        whole = "".join(known)
+        if quote is None or not whole:
+            return texts
+        doubles = quote in whole or (self._escape or quote) in whole
+        if doubles or _units(whole) != len(whole):
+            return list(map(self.one, texts))
+        long = max(map(len, known)) > _LONG
+        if not long and not self._trigger(whole):
+            return texts
+        search = self._trigger
+        return [
+            text
+            if text is None or (len(text) <= _LONG and not search(text))
+            else f"{quote}{text}{quote}"
+            for text in texts
+        ]
+
+    def one(self, text: str | None) -> str | None:
+        """One text, quoted if it has to be."""
         quote, escape = self._quote, self._escape
-        assert quote is not None
+        if text is None or quote is None:
+            return text
+        if _units(text) <= _LONG and not self._trigger(text):
+            return text
         if escape is not None:
             text = text.replace(escape, escape * 2)
         return quote + text.replace(quote, quote * 2) + quote

@@ -49,7 +49,7 @@ class Json(JsonOptions):
         return json_decoder(schema, columns, self.rules())
 
     def encoder(self, schema: pa.Schema) -> Encoder:
-        from .json_write import JsonEncoder
+        from .json_encoder import JsonEncoder
 
         return JsonEncoder(schema, self.style())
 

@@ -39,21 +39,6 @@ class Piece(NamedTuple):
         return join(self.mark, self.texts, self.mark) if self.mark else self.texts
 
 
-class JsonEncoder:
-    """Writes one object per row."""
-
-    def __init__(self, schema: pa.Schema, style: Style) -> None:
-        self._schema, self._style = schema, style
-
-    def encode(
-        self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
-    ) -> Sequence[bytes | None]:
-        messages: list[bytes | None] = []
-        for start, part in slices(rows):
-            messages.extend(messages_of(row_texts(part, self._schema, self._style, start)))
-        return messages
-
-
 def slices(rows: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
     """Cut a batch into parts whose text fits an Arrow string array."""
     average = rows.nbytes // max(rows.num_rows, 1) + 1
@@ -185,8 +170,8 @@ def where_valid(array: pa.Array, texts: pa.StringArray) -> pa.StringArray:
 
 # --- scalars -------------------------------------------------------------------------------------
 
-_CONTROL = bytes(range(0x20))
-_SPECIAL = _CONTROL + b'"\\'
+CONTROL = bytes(range(0x20))
+_SPECIAL = CONTROL + b'"\\'
 _ESCAPES = {
     **{chr(code): f"\\u{code:04X}" for code in range(0x20)},
     "\b": "\\b",
@@ -214,7 +199,7 @@ def escaped(array: pa.StringArray) -> pa.StringArray:
     data = data_of(array)
     if len(data) == len(data.translate(None, _SPECIAL)):
         return array
-    if len(data) == len(data.translate(None, _CONTROL)):
+    if len(data) == len(data.translate(None, CONTROL)):
         array = pc.replace_substring(array, "\\", "\\\\")
         return pc.replace_substring(array, '"', '\\"')
     return _replaced(array, pc.match_substring_regex(array, _ESCAPED.pattern), _escape)
