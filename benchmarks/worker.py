@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+from importlib import import_module
 
 import streamcore
-
-from . import jobs
 
 
 def main() -> None:
@@ -24,7 +23,9 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         try:
-            answer = getattr(jobs, asked["job"])(spark, **asked["arguments"])
+            module, _, name = asked["job"].rpartition(".")
+            jobs = import_module(f"{__package__}.{module or 'jobs'}")
+            answer = getattr(jobs, name)(spark, **asked["arguments"])
         except Exception as failure:
             traceback.print_exc()
             answer = {"failed": str(failure)[:2000]}
