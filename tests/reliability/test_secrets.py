@@ -137,6 +137,7 @@ def job(folder, text, *arguments):
     settings = {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": str(folder / "events"),
+        "spark.eventLog.compress": "false",
         "spark.ui.enabled": "true",
         "spark.ui.port": str(ui),
         "spark.log.level": "DEBUG",
@@ -281,6 +282,8 @@ def test_no_canary_is_seen_in_any_channel(secure, evidence, scale):
         assert needed in channels, f"{needed} was looked into"
     assert b"authentication" in evidence["refused"].lower()
     assert b"CREATE TABLE" in evidence["said.log"]
+    events = b"".join(data for place, data in evidence.items() if place.startswith("events/"))
+    assert b"SparkListenerEnvironmentUpdate" in events, "the event log can be read"
     leaks = {place: hits for place, data in evidence.items() if (hits := canaries.found_in(data))}
     assert leaks == {}
     scale.measured["places"] = str(len(evidence))
