@@ -49,6 +49,8 @@ def session(
     given = config or {}
     submitted = _from_environment()
     chosen = master or given.get("spark.master") or os.environ.get("SPARK_MASTER", "local[*]")
+    if chosen.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # its web pages heed nothing else
     if master or "spark.master" not in submitted:
         builder = builder.master(chosen)
     environment = of_running_jvm() or worker_environment(chosen)
