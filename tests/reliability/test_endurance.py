@@ -10,24 +10,15 @@ from pathlib import Path
 
 import pytest
 from streamcore.testing.ledger import scenario
+from streamcore.testing.services.listening import family
 
 # --- leaks ----------------------------------------------------------------------------------
-
-
-def processes(session):
-    """The pids of a job: driver, JVM and workers, which all share its session."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            if int((entry / "stat").read_text().rpartition(")")[2].split()[3]) == session:
-                found.append(int(entry.name))
-    return found
 
 
 def usage(session):
     """Megabytes of its Python processes, open files and threads of all."""
     memory = files = threads = 0
-    for pid in processes(session):
+    for pid in family(session):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             status = Path(f"/proc/{pid}/status").read_text()
             fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from streamcore.testing.ledger import scenario
+from streamcore.testing.services.listening import family, listeners
 
 POINTS = ("init", "begin", "produce", "marker", "commit", "committed", "batch")
 
@@ -22,6 +24,7 @@ def test_a_driver_killed_again_and_again_leaves_each_row_once(broker, bench, sca
     dice = random.Random(scale.seed)
     bench = bench(broker)
     bench.copy.source["scan.max-rows-per-batch"] = str(max(1000, scale.rows // 200))
+    bench.copy.spark |= {"spark.ui.enabled": "true", "spark.ui.port": "0"}
     bench.ledger.send(scale.rows // 2)
     bench.ledger.keep_sending(scale.rows - scale.rows // 2, pieces=scale.kills * 5, pause=0.5)
     for kill in range(scale.kills):
@@ -32,6 +35,8 @@ def test_a_driver_killed_again_and_again_leaves_each_row_once(broker, bench, sca
         else:
             bench.copy.start()
             bench.copy.wait_batch()
+            addresses = listeners(family(bench.copy.process.pid))
+            assert {each.rpartition(":")[0] for each in addresses} == {"127.0.0.1"}
             time.sleep(dice.uniform(0, 6 if scale.kills > 2 else 1))
             bench.copy.signal(signal.SIGKILL)
             assert bench.copy.wait() == -signal.SIGKILL
@@ -67,29 +72,14 @@ def test_python_workers_killed_under_a_query_leave_it_alive(broker, bench, scale
     bench.verdict()
 
 
-def task_workers(group):
-    """The processes that run tasks of a job: its JVM's Python daemons and their children."""
+def task_workers(job):
+    """The processes that run tasks of a job: its JVM's Python daemon and the daemon's children."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            command = (entry / "cmdline").read_bytes()
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            if b"pyspark.daemon\0pyspark.worker" in command and descends(parent, group):
-                found.append(int(entry.name))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+    for pid in family(job):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if b"pyspark.daemon\0pyspark.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
     return found
-
-
-def descends(pid, group):
-    """Whether a process is in the group, or a child of one that is."""
-    while pid > 1:
-        if os.getpgid(pid) == group:
-            return True
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    return False
 
 
 @scenario(5, small={"rows": 50_000, "pairs": 1}, full={"rows": 100_000, "pairs": 10})

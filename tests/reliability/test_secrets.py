@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import ipaddress
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from confluent_kafka import Producer
 from streamcore.testing.ledger import scenario
 from streamcore.testing.services import SecureKafkaBroker
 from streamcore.testing.services.kafka import unique_name
+from streamcore.testing.services.listening import family, listeners
 from streamcore.testing.services.process import free_port
 
 PROGRAM = str(Path(sys.executable).parent / "streamcore")
@@ -179,40 +179,13 @@ def pages(ui):
     return shown
 
 
-def command_lines(pid):
+def command_lines(leader):
     """Of the job, its JVM and its workers."""
     lines = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if pid in (int(entry.name), int(fields[2]), int(fields[3])):  # group, session
-                lines[f"command line {entry.name}"] = (entry / "cmdline").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+    for pid in family(leader):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            lines[f"command line {pid}"] = Path(f"/proc/{pid}/cmdline").read_bytes()
     return lines
-
-
-def listeners(pids):
-    """The addresses these processes listen on, out of the kernel's tables."""
-    sockets = set()
-    for pid in pids:
-        for link in Path(f"/proc/{pid}/fd").glob("*"):
-            with contextlib.suppress(OSError):
-                sockets.add(os.readlink(link))
-    found = []
-    for file in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{file}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
-                found.append(address(fields[1]))
-    return sorted(found)
-
-
-def address(text):
-    host, _, port = text.partition(":")
-    words = [bytes.fromhex(host[at : at + 8])[::-1] for at in range(0, len(host), 8)]
-    known = ipaddress.ip_address(b"".join(words))
-    return f"{getattr(known, 'ipv4_mapped', None) or known}:{int(port, 16)}"
 
 
 def messages(broker, topic):
@@ -232,8 +205,7 @@ def watch(broker, folder, process, ui, topics):
         assert process.poll() is None, (folder / "said.log").read_text(errors="replace")[-3000:]
         assert time.monotonic() < deadline, "no row was copied"
     shown = {**pages(ui), **command_lines(process.pid)}
-    running = [name.split()[-1] for name in shown if name.startswith("command line")]
-    shown[LISTENERS] = " ".join(listeners(running)).encode()
+    shown[LISTENERS] = " ".join(listeners(family(process.pid))).encode()
     shown |= {
         f"message of {name}": repr(messages(broker, topics[name])).encode() for name in topics
     }
