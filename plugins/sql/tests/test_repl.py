@@ -67,6 +67,11 @@ def test_tab_completes_options_of_the_connector_at_hand(offered):
     assert offered(given + "rows-per-second' = '1', 'rows-per") == []
     kafka = "CREATE TABLE t (x INT) WITH ('connector' = 'kafka', 'format' = 'json', '"
     assert "json.ignore-parse-errors" in offered(kafka + "json.")
+    assert "value.format" in offered(kafka + "value.f")
+    assert offered(kafka + "scan.startup.mode' = 'ear") == ["earliest-offset"]
+    assert offered(kafka + "json.ignore-parse-errors' = 't") == ["true"]
+    assert offered(kafka + "key.format' = 'max") == ["maxwell-json"]
+    assert "round-robin" in offered(kafka + "sink.partitioner' = 'r")
     assert offered("SELECT 'sel") == []
     assert "pipeline.name" in offered("SET 'pipe")
 

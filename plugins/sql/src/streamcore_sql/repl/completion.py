@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import typing
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from typing import Any
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from streamcore.errors import StreamcoreError
-from streamcore.options import declared
+from streamcore.options import Declared, declared
 from streamcore.registry import installed
 
 from ..catalog import Catalog
@@ -50,7 +52,7 @@ class SqlCompleter(Completer):
         if text.startswith("\\"):
             yield from _matching(COMMANDS, text)
         elif match := _OPTION_VALUE.search(text):
-            yield from _matching(_values(match[1]), match[2])
+            yield from _matching(_values(match[1], text), match[2])
         elif _WITH.search(text) and (match := _OPTION_KEY.search(text)):
             yield from _matching(_option_keys(text), match[1])
         elif re.search(r"\b(RE)?SET\s+'[\w.-]*$", text, re.IGNORECASE):
@@ -90,28 +92,49 @@ def _matching(words: Iterable[str], start: str) -> Iterator[Completion]:
             yield Completion(word, start_position=-len(start))
 
 
-def _values(key: str) -> list[str]:
-    registry = installed()
+def _values(key: str, text: str) -> list[str]:
+    """What an option may be set to, where that is a choice."""
     if key == "connector":
-        return registry.names("connector")
-    if key.split(".")[-1] == "format":
-        return registry.names("format")
+        return installed().names("connector")
+    for prefix, option in _options_of(text):
+        if key in (prefix + each for each in option.spec.keys):
+            return _choices(option.hint)
+    return []
+
+
+def _choices(hint: Any) -> list[str]:
+    for kind in typing.get_args(hint) or (hint,):
+        if kind is bool:
+            return ["true", "false"]
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return [str(member.value) for member in kind]
+        if plugins := getattr(kind, "kind", ""):
+            return installed().names(plugins)
     return []
 
 
 def _option_keys(text: str) -> list[str]:
-    match = _CONNECTOR.search(text)
-    if match is None:
+    if not _CONNECTOR.search(text):
         return ["connector"]
-    keys = _declared("connector", match[1], "")
+    keys = {
+        prefix + key.removesuffix("*")
+        for prefix, option in _options_of(text)
+        for key in (option.spec.key, *option.spec.also)
+    }
+    return [key for key in sorted(keys) if f"'{key}'" not in text]
+
+
+def _options_of(text: str) -> Iterator[tuple[str, Declared]]:
+    """The options of the connector and the formats a text names, each with its prefix."""
+    for name in _CONNECTOR.findall(text)[-1:]:
+        yield from _declared("connector", name, "")
     for prefix, name in _FORMAT.findall(text):
-        keys += _declared("format", name, f"{prefix}{name}.")
-    return [key for key in sorted(set(keys)) if f"'{key}'" not in text]
+        yield from _declared("format", name, f"{prefix}{name}.")
 
 
-def _declared(kind: str, name: str, prefix: str) -> list[str]:
+def _declared(kind: str, name: str, prefix: str) -> Iterator[tuple[str, Declared]]:
     try:
         factory: Any = installed().find(kind, name)
     except StreamcoreError:  # a typo in the name: nothing to offer until it is right
-        return []
-    return [prefix + each.spec.key.removesuffix("*") for each in declared(factory)]
+        return
+    yield from ((prefix, each) for each in declared(factory))
