@@ -83,7 +83,7 @@ def task_workers(job):
 
 
 @scenario(5, small={"rows": 50_000, "pairs": 1}, full={"rows": 100_000, "pairs": 10})
-def test_a_batch_cut_in_two_is_finished_on_a_machine_with_other_cores(broker, bench, scale):
+def test_a_batch_cut_in_two_is_finished_with_another_parallelism(broker, bench, scale):
     """Some tasks have committed, the rest is written by a successor with another parallelism."""
     dice = random.Random(scale.seed)
     for pair in range(scale.pairs):
@@ -92,9 +92,11 @@ def test_a_batch_cut_in_two_is_finished_on_a_machine_with_other_cores(broker, be
         each.copy.source["scan.max-rows-per-batch"] = str(scale.rows)
         each.ledger.send(scale.rows)
         each.copy.master = f"local[{before}]"
+        each.copy.source["scan.parallelism"] = str(before)
         each.copy.start("committed:kill" if pair % 2 == 0 else "commit:kill")
         assert each.copy.wait() == 1, each.copy.said()[-2000:]
         each.copy.master = f"local[{after}]"
+        each.copy.source["scan.parallelism"] = str(after)
         each.copy.start()
         each.wait_for_all()
         each.verdict()
