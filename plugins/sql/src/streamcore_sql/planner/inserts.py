@@ -13,9 +13,10 @@ from ..errors import SqlError
 from ..failures import spark_errors
 from ..statements import CreateView, Insert
 from .binding import Bound, bind
+from .keys import check_key
 from .modes import UPDATE
 from .queries import QueryPlan, QueryPlanner
-from .sinks import shaped
+from .sinks import shaped, slots
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,6 +64,7 @@ def plan_insert(insert: Insert, planner: QueryPlanner, catalog: Catalog) -> Inse
     if problems or sink is None or query is None:
         raise SqlError.together(problems)
     _check_changes(insert, query, sink)
+    _check_key(insert, query, sink)
     with spark_errors(insert.query):
         frame = shaped(query.frame, insert, sink)
         if query.mode == UPDATE and ROW_KIND not in frame.columns:
@@ -99,3 +101,14 @@ def _check_changes(insert: Insert, query: QueryPlan, sink: Bound) -> None:
                 "Insert into a table that takes changes: 'upsert-kafka', or 'kafka' with a "
                 "changelog format such as 'debezium-json'.",
             )
+
+
+def _check_key(insert: Insert, query: QueryPlan, sink: Bound) -> None:
+    """A sink that keeps the latest row of each key needs changes of just these keys."""
+    keys, taken = sink.table.primary_key, sink.connector.accepts()
+    changes = query.mode == UPDATE or any(read.changelog for read in query.scans)
+    if not keys or not changes or "-U" in taken or taken <= INSERT_ONLY or not query.streaming:
+        return
+    by_name = {slot.column.name: slot.position for slot in slots(insert, sink)}
+    positions = [by_name.get(name) for name in keys]
+    check_key(query.rewritten, query.scans, positions, sink.name, insert.query)
