@@ -133,7 +133,7 @@ def batches(home):
     ("count", "every", "worker_kills", "job_kills"),
     [
         pytest.param(2_000, 2.0, 2, 1, id="short"),
-        pytest.param(60_000, 3.0, 25, 8, id="long", marks=pytest.mark.soak),
+        pytest.param(50_000, 3.0, 12, 4, id="long", marks=pytest.mark.soak),
     ],
 )
 def test_nothing_is_lost_or_read_twice_and_keys_keep_their_order(
