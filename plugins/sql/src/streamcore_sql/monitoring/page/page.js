@@ -1,7 +1,7 @@
 "use strict";
 const $ = (id) => document.getElementById(id);
 const EVERY = 2000, HOUR = 3600, POINTS = 720;
-let selected = null, history = new Map(), planOf = null, lastState = null;
+let selected = null, pointsOf = new Map(), planOf = null;
 
 function el(tag, text, cls) {
   const made = document.createElement(tag);
@@ -45,7 +45,6 @@ async function ask(path) {
 async function tick() {
   try {
     const state = await ask("api/state");
-    lastState = state;
     $("connection").className = "";
     $("connection").textContent = "updated " + new Date().toTimeString().slice(0, 8);
     $("name").textContent = state.name;
@@ -64,10 +63,10 @@ async function tick() {
   setTimeout(tick, EVERY);
 }
 async function update(id) {
-  const kept = history.get(id) || [];
+  const kept = pointsOf.get(id) || [];
   const since = kept.length ? kept[kept.length - 1][0] : 0;
   const found = await ask("api/history?job=" + encodeURIComponent(id) + "&since=" + since);
-  history.set(id, kept.concat(found.points).slice(-POINTS));
+  pointsOf.set(id, kept.concat(found.points).slice(-POINTS));
   if (planOf !== id && $("plan").open) await showPlan(id);
 }
 async function showPlan(id) {
@@ -123,7 +122,7 @@ function showJob(job) {
     tile.append(el("dt", name), el("dd", how(value)));
     return tile;
   }));
-  const points = history.get(job.id) || [];
+  const points = pointsOf.get(job.id) || [];
   const seconds = points.some((p) => p[3] === null && p[4] !== null);
   fill($("charts"), [
     chart("Records per second", points, [[1, "in", "in"], [2, "out", "out"]], (n) => short(n)),

@@ -1,0 +1,179 @@
+"""The page of a job in a real browser: at phone and desktop width, light and dark."""
+
+import json
+import math
+import time
+from types import SimpleNamespace
+
+import pytest
+from streamcore.testing.services.browser import Browser
+from streamcore_sql.jobs import StreamJob
+from streamcore_sql.monitoring.about import About, table_about
+from streamcore_sql.monitoring.history import POINTS
+from streamcore_sql.monitoring.surfaces import Surfaces
+
+CANARY = "canary-of-the-page"
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
+
+CONTRAST = """
+(() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (color) => {
+    const [r, g, b] = color.slice(0, 3).map((n) => n / 255)
+      .map((n) => n <= 0.03928 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const found = parse(getComputedStyle(at).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const worst = {ratio: 99};
+  for (const node of document.querySelectorAll("body *")) {
+    const text = [...node.childNodes].filter((each) => each.nodeType === 3)
+      .map((each) => each.data.trim()).join("");
+    if (!text || !node.checkVisibility() || node.closest("script")) continue;
+    const style = getComputedStyle(node);
+    const ink = node.closest("svg") ? style.fill : style.color;
+    const [a, b] = [light(parse(ink)), light(ground(node))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < worst.ratio) Object.assign(worst, {ratio, text, tag: node.tagName});
+  }
+  return worst;
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as browser:
+        yield browser
+
+
+def query(batch, *, lag, error=None):
+    progress = {
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "batchId": batch,
+        "numInputRows": 9000,
+        "durationMs": {"triggerExecution": 2700, "addBatch": 1600, "walCommit": 600},
+        "eventTime": {"watermark": "2026-01-01T00:00:00.000Z"},
+        "stateOperators": [],
+        "sources": [
+            {
+                "numInputRows": 9000,
+                "endOffset": {"offsets": {"orders": {"0": 10, "1": 20}}},
+                "latestOffset": {"offsets": {"orders": {"0": 10 + lag, "1": 20}}},
+            }
+        ],
+        "sink": {"numOutputRows": 8000},
+    }
+    recent = [SimpleNamespace(json=json.dumps(progress))]
+    failure = None if error is None else RuntimeError(error)
+    return SimpleNamespace(
+        isActive=error is None,
+        id=f"query-{batch}",
+        recentProgress=recent,
+        exception=lambda: failure,
+    )
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    options = {"topic": HOSTILE, "properties.sasl.password": CANARY}
+    tables = (
+        table_about("orders", "source", "kafka", options),
+        table_about(HOSTILE, "sink", "kafka", {"topic": "copies"}),
+    )
+    about = About(tables, "/checkpoints/orders", lambda: f"INSERT INTO copies {HOSTILE} {CANARY}")
+    jobs = [
+        StreamJob("orders.copies", query(81, lag=4_200_000), about),
+        StreamJob("orders.totals", query(3, lag=0, error=f"no broker, says {CANARY}"), about),
+    ]
+    start = time.time() - 3600
+    for number in range(POINTS):
+        wave = 18_000 + 4_000 * math.sin(number / 40)
+        lag = 4_200_000 * (1 - number / POINTS / 2)
+        point = (start + 5 * number, wave, wave * 0.9, lag, None, 2700 + number % 300)
+        jobs[0].monitor.history.add(point)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STREAMCORE_STATE", str(tmp_path_factory.mktemp("state")))
+        surfaces = Surfaces("orders", "orders.sql", lambda: jobs, web="0")
+        with surfaces.shown(print, print):
+            surfaces.look(jobs)
+            yield surfaces.urls["web"]
+            surfaces.ended(0)
+
+
+def wait_for(browser, condition):
+    for _ in range(300):
+        if found := browser.evaluate(condition):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"{condition} never came true: {browser.errors()}")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_it_is_whole_readable_and_fits(browser, url, size, dark, tmp_path):
+    browser.look(*SIZES[size], dark=dark)
+    browser.open(f"{url}/")
+    wait_for(browser, "document.querySelectorAll('#charts path').length === 4")
+    (tmp_path / f"{size}-{dark}.png").write_bytes(browser.screenshot())
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    drawn = browser.evaluate(
+        "[...document.querySelectorAll('#charts path')].map(p => p.getAttribute('d').length)"
+    )
+    assert min(drawn) > 1000
+    behind = browser.evaluate("document.getElementById('verdict').textContent")
+    assert behind.startswith("4.2 M behind")
+    worst = browser.evaluate(CONTRAST)
+    assert worst["ratio"] >= 4.5, worst
+    ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, ground[4:-1].split(","))) < 300) == dark
+    asked = browser.evaluate("performance.getEntriesByType('resource').map(each => each.name)")
+    assert all(each.startswith((url, "data:")) for each in asked)
+    assert browser.errors() == []
+
+
+def test_it_can_be_used_soon_and_stays_small(browser, url):
+    browser.look(*SIZES["desktop"])
+    browser.open(f"{url}/")
+    wait_for(browser, "document.querySelectorAll('#tiles dd').length > 5")
+    ready = browser.evaluate("performance.getEntriesByType('resource').pop().responseEnd")
+    assert ready < 5000  # a second, on a machine that does nothing else
+    grown = (
+        "(() => { const p = pointsOf.get(selected); for (let n = 0; n < 17280; n++) "
+        "pointsOf.set(selected, pointsOf.get(selected).concat([p[0]]).slice(-POINTS)); "
+        "return pointsOf.get(selected).length; })()"
+    )
+    assert browser.evaluate(grown) == POINTS
+    assert browser.evaluate("performance.memory.usedJSHeapSize") < 50e6
+
+
+def test_names_of_others_are_text_and_secrets_are_not_there(browser, url):
+    browser.look(*SIZES["desktop"])
+    browser.open(f"{url}/")
+    wait_for(browser, "document.querySelectorAll('#tables article').length === 2")
+    browser.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    wait_for(browser, "document.querySelector('#plan pre').textContent.includes('INSERT INTO')")
+    assert browser.evaluate("document.querySelectorAll('main img').length") == 0
+    assert "orders" in browser.evaluate("document.title")
+    text = browser.evaluate("document.body.textContent")
+    assert HOSTILE in text
+    assert CANARY not in browser.evaluate("document.documentElement.outerHTML")
+    assert "***" in text
+
+
+def test_another_job_is_a_click_away_and_tells_why_it_failed(browser, url):
+    browser.look(*SIZES["phone"])
+    browser.open(f"{url}/")
+    wait_for(browser, "document.querySelectorAll('#jobs button').length === 2")
+    browser.evaluate("document.querySelectorAll('#jobs button')[1].click()")
+    told = wait_for(browser, "document.querySelector('#verdict.failed')?.textContent")
+    assert told == "no broker, says ***"
+    assert browser.evaluate("document.getElementById('job-title').textContent") == "orders.totals"
+    listed = browser.evaluate("document.getElementById('troubles').textContent")
+    assert "no broker, says ***" in listed
