@@ -104,6 +104,11 @@ def test_help_and_quit():
     assert "table name" not in said
 
 
+def test_words_of_flinks_own_client_do_what_they_do_there():
+    assert "Tab completes" in talk(Session(), "help;", "clear;", "Exit;")
+    assert "table name" not in talk(Session(), "QUIT;", "SHOW TABLES;")
+
+
 def test_results_are_tables_with_nulls_set_apart(spark):
     session = Session(spark)
     said = talk(session, "SELECT 1 AS a, CAST(NULL AS STRING) AS b;")

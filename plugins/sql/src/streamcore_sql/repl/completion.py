@@ -29,7 +29,7 @@ DESCRIPTOR PROCTIME COUNT SUM AVG MIN MAX CAST STRING BIGINT INT DOUBLE BOOLEAN 
 TIMESTAMP_LTZ DATE BYTES ARRAY MAP ROW
 """
 KEYWORDS = tuple(_KEYWORD_LINES.split())
-COMMANDS = ("\\help", "\\quit", "\\tables", "\\describe", "\\jobs")
+COMMANDS = ("\\help", "\\quit", "\\tables", "\\describe", "\\jobs", "\\clear")
 
 _OPTION_KEY = re.compile(r"'([\w.*-]*)$")
 _OPTION_VALUE = re.compile(r"'([\w.-]+)'\s*=\s*'([\w.-]*)$")

@@ -25,6 +25,7 @@ End a statement with ; and press Enter. An unfinished one goes on in the next li
   \\tables            the tables of this database    (SHOW TABLES)
   \\describe TABLE    the columns of a table         (DESCRIBE TABLE)
   \\jobs              what runs                      (SHOW JOBS)
+  \\clear             an empty screen
   \\help              this text
   \\quit              leave; running jobs are stopped (also Ctrl-D)
 
@@ -34,6 +35,7 @@ A SELECT on a stream shows its result as it changes: q leaves it.
 SET 'sql-client.execution.result-mode' = 'changelog' shows every change instead.
 """
 _SHORTCUTS = {"\\tables": "SHOW TABLES", "\\jobs": "SHOW JOBS", "\\describe": "DESCRIBE {}"}
+_TYPED_IN_FLINK = {"QUIT": "\\quit", "EXIT": "\\quit", "HELP": "\\help", "CLEAR": "\\clear"}
 _ROWS = 1000
 
 
@@ -68,12 +70,16 @@ class Repl:
                 continue
             except EOFError:
                 return
-            if text in ("\\quit", "\\q", "quit;", "exit;", "QUIT;", "EXIT;"):
+            text = _TYPED_IN_FLINK.get(text.upper().rstrip("; "), text)
+            if text in ("\\quit", "\\q"):
                 return
             self.answer(text)
 
     def answer(self, text: str) -> bool:
         """Run what was typed; False if any of it failed."""
+        if text == "\\clear":
+            self._console.clear()
+            return True
         if not text or text == "\\help":
             self._console.print(HELP if text else "", end="", markup=False, highlight=False)
             return True
