@@ -10,15 +10,33 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import partial
+
+from .measure import Case, Run, alternate
+from .setting import Setting
 
 BUDGET = 0.5
 COMMANDS = (
     ["list-plugins"],
-    ["list-plugins", "--json"],
     ["describe", "partitioner", "fixed"],
     ["--help"],
 )
 RUNS = 7
+
+
+def cases(setting: Setting) -> Iterator[Case]:
+    """Each command alone; the time is CPU time."""
+    for command in COMMANDS:
+        sides = {"streamcore": partial(_run, command)}
+        what = f"`streamcore {' '.join(command)}`, CPU time"
+        name = f"command-{command[0].strip('-')}"
+        yield alternate(name, what, sides, runs=RUNS, warmups=2, unit="ms")
+
+
+def _run(command: list[str]) -> Run:
+    cpu = cpu_seconds(command, dict(os.environ))
+    return Run(cpu, 1, cpu)
 
 
 def main() -> int:

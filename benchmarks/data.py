@@ -40,6 +40,7 @@ AVRO_SCHEMA = {
         )
     ],
 }
+WIDE = {f"c{at}": ("BIGINT", "DOUBLE", "STRING", "BOOLEAN")[at % 4] for at in range(40)}
 _BEHAVIOR = ("pv", "buy", "cart", "fav")
 _CITY = ("Berlin", "Paris", "München", "New York", "São Paulo", "Tokyo", "Nairobi", "Lima")
 _START = datetime(2024, 1, 1)
@@ -94,6 +95,31 @@ def as_debezium(event: Event) -> bytes:
     return b'{"before":null,"after":' + as_json(event) + b',"op":"c","ts_ms":1700000000000}'
 
 
+def as_wide(event: Event) -> bytes:
+    """Forty columns, most of which nobody will ask for."""
+    cells = []
+    for at, kind in enumerate(WIDE.values()):
+        value = {
+            "BIGINT": event.item_id + at,
+            "DOUBLE": event.price,
+            "STRING": f'"{event.city} {at}"',
+            "BOOLEAN": "true" if event.ok else "false",
+        }[kind]
+        cells.append(f'"c{at}":{value}')
+    return ("{" + ",".join(cells) + "}").encode()
+
+
+def sized(size: int) -> Callable[[Event], bytes]:
+    """JSON of about this many bytes: the usual columns, the city padded."""
+
+    def write(event: Event) -> bytes:
+        plain = as_json(event)
+        padding = b"x" * max(0, size - len(plain))
+        return plain.replace(b'","ok"', padding + b'","ok"')
+
+    return write
+
+
 def avro_writer() -> Callable[[Event], bytes]:
     import fastavro
 
@@ -108,17 +134,32 @@ def avro_writer() -> Callable[[Event], bytes]:
     return as_avro
 
 
-def encoder(name: str) -> Callable[[Event], bytes]:
-    """How one event is written in a format."""
-    simple = {"json": as_json, "csv": as_csv, "debezium-json": as_debezium}
-    return simple[name] if name in simple else avro_writer()
+def encoder(name: str, schema_id: int | None = None) -> Callable[[Event], bytes]:
+    """How one event is written in a format; `json-1000` is JSON of about that many bytes."""
+    simple = {"json": as_json, "csv": as_csv, "debezium-json": as_debezium, "wide": as_wide}
+    if name in simple:
+        return simple[name]
+    if name.startswith("json-"):
+        return sized(int(name.removeprefix("json-")))
+    write = avro_writer()
+    if schema_id is None:
+        return write
+    header = b"\0" + schema_id.to_bytes(4, "big")
+    return lambda event: header + write(event)
 
 
 def _text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
 
 
-def produce(servers: str, topic: str, format_name: str, count: int) -> None:
+def produce(
+    servers: str,
+    topic: str,
+    encode: Callable[[Event], bytes],
+    count: int,
+    partitions: int = 4,
+    distinct: int = 200_000,
+) -> None:
     """Fill a topic: distinct messages repeated, so that making them is not the benchmark."""
     from confluent_kafka import Producer
 
@@ -129,15 +170,13 @@ def produce(servers: str, topic: str, format_name: str, count: int) -> None:
             "batch.size": 1_000_000,
             "queue.buffering.max.messages": 1_000_000,
             "queue.buffering.max.kbytes": 1_000_000,
-            "partitioner": "consistent_random",
         }
     )
-    encode = encoder(format_name)
-    messages = [encode(event) for event in events(min(count, 200_000))]
+    messages = [encode(event) for event in events(min(count, distinct))]
     for n in range(count):
         while True:
             try:
-                producer.produce(topic, messages[n % len(messages)], partition=n & 3)
+                producer.produce(topic, messages[n % len(messages)], partition=n % partitions)
                 break
             except BufferError:
                 producer.poll(0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import time
@@ -14,24 +15,18 @@ from streamcore import Column, Table
 from streamcore.spark.carrier import pack
 from streamcore.spark.types import spark_schema
 
-from .data import AVRO_SCHEMA, COLUMNS
+from .data import AVRO_SCHEMA, COLUMNS, WIDE
 
 Answer = dict[str, Any]
-_DDL = ", ".join(
-    f"{name} {kind.replace('TIMESTAMP(3)', 'TIMESTAMP_NTZ')}" for name, kind in COLUMNS.items()
-)
+_MILLISECONDS = {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"}
 
 
-def read_ours(
-    spark: SparkSession, servers: str, topic: str, format_name: str, columns: Sequence[str]
-) -> Answer:
-    return _timed(_ours(spark, servers, topic, format_name, columns))
+def read_ours(spark: SparkSession, **source: Any) -> Answer:
+    return _timed(_ours(spark, **source))
 
 
-def read_spark(
-    spark: SparkSession, servers: str, topic: str, format_name: str, columns: Sequence[str]
-) -> Answer:
-    return _timed(_sparks(spark, servers, topic, format_name, columns))
+def read_spark(spark: SparkSession, **source: Any) -> Answer:
+    return _timed(_sparks(spark, **source))
 
 
 def check_ours(spark: SparkSession, **source: Any) -> Answer:
@@ -42,24 +37,46 @@ def check_spark(spark: SparkSession, **source: Any) -> Answer:
     return _checked(_sparks(spark, **source))
 
 
+def _ddl(shape: dict[str, str]) -> str:
+    kinds = {name: kind.replace("TIMESTAMP(3)", "TIMESTAMP_NTZ") for name, kind in shape.items()}
+    return ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+
+
+def _shape(format_name: str) -> dict[str, str]:
+    return WIDE if format_name == "wide" else COLUMNS
+
+
 def _ours(
-    spark: SparkSession, servers: str, topic: str, format_name: str, columns: Sequence[str]
+    spark: SparkSession,
+    servers: str,
+    topic: str,
+    format_name: str,
+    columns: Sequence[str],
+    registry: str = "",
 ) -> DataFrame:
-    table = Table(tuple(Column(name, kind) for name, kind in COLUMNS.items()), "bench")
+    shape = _shape(format_name)
+    table = Table(tuple(Column(name, kind) for name, kind in shape.items()), "bench")
     options = {
         "connector": "kafka",
         "topic": topic,
         "properties.bootstrap.servers": servers,
         "scan.startup.mode": "earliest-offset",
-        "format": format_name,
+        "format": "json" if format_name == "wide" else format_name,
     }
+    if registry:
+        options["avro-confluent.url"] = registry
     schema = spark_schema(table.reading(columns).output)
     reader = spark.readStream.format("streamcore").options(**pack(options, table)).schema(schema)
     return reader.load()
 
 
 def _sparks(
-    spark: SparkSession, servers: str, topic: str, format_name: str, columns: Sequence[str]
+    spark: SparkSession,
+    servers: str,
+    topic: str,
+    format_name: str,
+    columns: Sequence[str],
+    registry: str = "",
 ) -> DataFrame:
     raw = (
         spark.readStream.format("kafka")
@@ -68,17 +85,19 @@ def _sparks(
         .option("startingOffsets", "earliest")
         .load()
     )
-    value = F.col("value").cast("string")
-    if format_name == "json":
-        row = F.from_json(value, _DDL, {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"})
+    value, ddl = F.col("value").cast("string"), _ddl(_shape(format_name))
+    if format_name in ("json", "wide"):
+        row = F.from_json(value, ddl, _MILLISECONDS)
+    elif format_name == "debezium-json":
+        change = f"before STRUCT<{ddl}>, after STRUCT<{ddl}>, op STRING"
+        row = F.from_json(value, change, _MILLISECONDS)["after"]
     elif format_name == "csv":
-        row = F.from_csv(value, _DDL, {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"})
+        row = F.from_csv(value, ddl, _MILLISECONDS)
     else:
-        import json
-
         from pyspark.sql.avro.functions import from_avro
 
-        row = from_avro(F.col("value"), json.dumps(AVRO_SCHEMA))
+        payload = F.expr("substring(value, 6)") if format_name == "avro-confluent" else "value"
+        row = from_avro(payload, json.dumps(AVRO_SCHEMA))
     return raw.select(row.alias("r")).select(*(f"r.{name}" for name in columns))
 
 
@@ -127,8 +146,10 @@ def _checked(frame: DataFrame) -> Answer:
 # --- writing -----------------------------------------------------------------------------
 
 
-def write_ours(spark: SparkSession, servers: str, topic: str, rows: int) -> Answer:
-    return _written(_rows(spark, rows), _sink(servers, topic))
+def write_ours(
+    spark: SparkSession, servers: str, topic: str, rows: int, format_name: str = "json"
+) -> Answer:
+    return _written(_rows(spark, rows), _sink(servers, topic, format_name))
 
 
 def write_ours_exactly_once(spark: SparkSession, servers: str, topic: str, rows: int) -> Answer:
@@ -136,24 +157,28 @@ def write_ours_exactly_once(spark: SparkSession, servers: str, topic: str, rows:
     return _written(_rows(spark, rows), _sink(servers, topic) | once)
 
 
-def write_spark(spark: SparkSession, servers: str, topic: str, rows: int) -> Answer:
+def write_spark(
+    spark: SparkSession, servers: str, topic: str, rows: int, format_name: str = "json"
+) -> Answer:
     frame = _rows(spark, rows)
     start = time.perf_counter()
-    as_text = frame.select(
-        F.to_json(F.struct("*"), {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"}).alias("value")
-    )
-    as_text.write.format("kafka").option("kafka.bootstrap.servers", servers).option(
-        "topic", topic
-    ).save()
+    if format_name == "json":
+        value = F.to_json(F.struct("*"), _MILLISECONDS)
+    else:
+        from pyspark.sql.avro.functions import to_avro
+
+        value = to_avro(F.struct("*"))
+    to_kafka = frame.select(value.alias("value")).write.format("kafka")
+    to_kafka.option("kafka.bootstrap.servers", servers).option("topic", topic).save()
     return {"seconds": time.perf_counter() - start, "rows": rows}
 
 
-def _sink(servers: str, topic: str) -> dict[str, str]:
+def _sink(servers: str, topic: str, format_name: str = "json") -> dict[str, str]:
     return {
         "connector": "kafka",
         "topic": topic,
         "properties.bootstrap.servers": servers,
-        "format": "json",
+        "format": format_name,
     }
 
 

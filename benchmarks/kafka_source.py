@@ -6,28 +6,32 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-from .data import COLUMNS
+from .data import COLUMNS, WIDE
 from .measure import Case, Run, alternate
 from .setting import Setting
 
-ALL = tuple(COLUMNS)
-NARROW = ("user_id", "behavior")
+ALL, ALL_WIDE = tuple(COLUMNS), tuple(WIDE)
+NARROW, NARROW_WIDE = ("user_id", "behavior"), ("c8", "c30")
 
 
 def cases(setting: Setting) -> Iterator[Case]:
-    """Every format with all columns, then JSON with two of eight."""
-    for name in ("json", "csv", "avro"):
-        yield _case(setting, name, ALL)
-    yield _case(setting, "json", NARROW)
+    """JSON in full, then every other format, then two columns of eight and of forty."""
+    yield _case(setting, "json", ALL, setting.rows)
+    for name in ("csv", "avro", "avro-confluent", "debezium-json"):
+        yield _case(setting, name, ALL, setting.fewer)
+    yield _case(setting, "json", NARROW, setting.fewer)
+    yield _case(setting, "wide", NARROW_WIDE, setting.fewer // 3)
 
 
-def _case(setting: Setting, format_name: str, columns: tuple[str, ...]) -> Case:
-    topic = setting.topic(format_name)
+def _case(setting: Setting, format_name: str, columns: tuple[str, ...], rows: int) -> Case:
+    shape = WIDE if format_name == "wide" else COLUMNS
+    topic = setting.topic(format_name, rows)
     source = {
         "servers": setting.servers,
         "topic": topic,
         "format_name": format_name,
         "columns": list(columns),
+        "registry": setting.registry.url if format_name == "avro-confluent" else "",
     }
     checks = {
         side.run(job, **source).checksum
@@ -39,24 +43,28 @@ def _case(setting: Setting, format_name: str, columns: tuple[str, ...]) -> Case:
         "streamcore": partial(setting.ours.run, "read_ours", **source),
         "Spark's own": partial(setting.spark.run, "read_spark", **source),
     }
-    if setting.flink:
-        script = _flink_script(setting, topic, format_name, columns)
-        sides["Flink SQL"] = partial(setting.flink.run, script, setting.rows)
+    if setting.flink and format_name != "avro-confluent":
+        script = _flink_script(setting, topic, format_name, shape, columns)
+        sides["Flink SQL"] = partial(setting.flink.run, script, rows)
     if format_name == "json" and columns == ALL:
-        sides["bare consume"] = partial(_consume, setting.servers, topic, setting.rows)
-    wide = "" if columns == ALL else f", {len(columns)} of {len(ALL)} columns"
-    name = f"source-{format_name}" + ("" if columns == ALL else "-narrow")
-    what = f"Kafka {format_name}{wide} to rows, {setting.rows:,} messages, 4 partitions"
+        sides["bare consume"] = partial(_consume, setting.servers, topic, rows)
+    some = "" if len(columns) == len(shape) else f", {len(columns)} of {len(shape)} columns"
+    name = f"source-{format_name}" + (f"-{len(columns)}-of-{len(shape)}" if some else "")
+    kind = "json" if format_name == "wide" else format_name
+    what = f"Kafka {kind}{some} to rows, {rows:,} messages, 4 partitions"
     return alternate(name, what, sides, runs=setting.runs, warmups=setting.warmups)
 
 
-def _flink_script(setting: Setting, topic: str, format_name: str, columns: tuple[str, ...]) -> str:
-    declared = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    wanted = ", ".join(f"{name} {COLUMNS[name]}" for name in columns)
+def _flink_script(
+    setting: Setting, topic: str, format_name: str, shape: dict[str, str], columns: tuple[str, ...]
+) -> str:
+    declared = ", ".join(f"{name} {kind}" for name, kind in shape.items())
+    wanted = ", ".join(f"{name} {shape[name]}" for name in columns)
+    kind = "json" if format_name == "wide" else format_name
     return f"""
 CREATE TABLE events ({declared}) WITH ('connector' = 'kafka', 'topic' = '{topic}',
   'properties.bootstrap.servers' = '{setting.servers}', 'scan.startup.mode' = 'earliest-offset',
-  'scan.bounded.mode' = 'latest-offset', 'format' = '{format_name}');
+  'scan.bounded.mode' = 'latest-offset', 'format' = '{kind}');
 CREATE TABLE nowhere ({wanted}) WITH ('connector' = 'blackhole');
 INSERT INTO nowhere SELECT {", ".join(columns)} FROM events;
 """

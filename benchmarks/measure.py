@@ -46,6 +46,17 @@ class Outcome:
     def peak_mb(self) -> float:
         return max(run.peak_mb for run in self.runs)
 
+    @property
+    def milliseconds(self) -> float:
+        """Of one row, median of the runs: what a latency is."""
+        return 1000 / self.rate
+
+    @property
+    def extra(self) -> dict[str, float]:
+        """Everything else the runs told, medians."""
+        names = self.runs[0].extra
+        return {name: statistics.median(run.extra[name] for run in self.runs) for name in names}
+
 
 @dataclass
 class Case:
@@ -54,6 +65,8 @@ class Case:
     name: str
     what: str
     outcomes: list[Outcome]
+    unit: str = "rows/s"
+    """Or `ms`, where a run's seconds are a latency and less is better."""
 
     def ratio(self, other: Outcome) -> float:
         return self.outcomes[0].rate / other.rate
@@ -69,6 +82,7 @@ class Case:
         return {
             "name": self.name,
             "what": self.what,
+            "unit": self.unit,
             "sides": [
                 {
                     "side": o.side,
@@ -77,6 +91,7 @@ class Case:
                     "cpu_seconds_per_million_rows": round(o.cpu_per_million, 3),
                     "peak_worker_mb": round(o.peak_mb, 1),
                     "ratio_ours_to_this": round(self.ratio(o), 3),
+                    "extra": {name: round(value, 1) for name, value in o.extra.items()},
                     "runs": [asdict(run) for run in o.runs],
                 }
                 for o in self.outcomes
@@ -85,7 +100,13 @@ class Case:
 
 
 def alternate(
-    name: str, what: str, sides: Mapping[str, Callable[[], Run]], *, runs: int, warmups: int
+    name: str,
+    what: str,
+    sides: Mapping[str, Callable[[], Run]],
+    *,
+    runs: int,
+    warmups: int,
+    unit: str = "rows/s",
 ) -> Case:
     """Run every side in turn, again and again, so that drift of the machine hits all alike."""
     kept: dict[str, list[Run]] = {side: [] for side in sides}
@@ -98,4 +119,4 @@ def alternate(
     counts = {side: {run.rows for run in found} for side, found in kept.items()}
     if len(set().union(*counts.values())) > 1 or len(set().union(*checks.values()) - {""}) > 1:
         raise SystemExit(f"{name}: the sides computed different things: {counts} {checks}")
-    return Case(name, what, [Outcome(side, found) for side, found in kept.items()])
+    return Case(name, what, [Outcome(side, found) for side, found in kept.items()], unit)

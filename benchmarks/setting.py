@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from streamcore.testing.services import KafkaBroker
+from streamcore.testing.services import KafkaBroker, SchemaRegistry
 
-from .data import produce
+from .data import AVRO_SCHEMA, encoder, produce
 from .sides import FlinkSide, SparkSide
 
 
@@ -24,21 +25,42 @@ class Setting:
     warmups: int
     cores: int
     with_flink: bool
+    quick: bool
     _open: ExitStack
     _topics: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def fewer(self) -> int:
+        """Rows of the cases that only widen a picture."""
+        return self.rows // 4
 
     @property
     def servers(self) -> str:
         return self.broker.bootstrap_servers
 
-    def topic(self, format_name: str, rows: int | None = None) -> str:
-        """A topic of 4 partitions with this many events, filled once."""
-        name = f"bench-{format_name}-{rows or self.rows}"
+    def topic(self, format_name: str, rows: int | None = None, partitions: int = 4) -> str:
+        """A topic with this many events, filled once."""
+        count = rows or self.rows
+        name = f"bench-{format_name}-{count}-{partitions}"
         if name not in self._topics:
-            self.broker.create_topic(name, 4)
-            produce(self.servers, name, format_name, rows or self.rows)
+            self.broker.create_topic(name, partitions)
+            number = self._schema_id() if format_name == "avro-confluent" else None
+            large = format_name.startswith("json-")  # a few are enough, and fit into memory
+            distinct = 2_000 if large else 200_000
+            write = encoder(format_name, number)
+            produce(self.servers, name, write, count, partitions, distinct)
             self._topics[name] = name
         return name
+
+    @functools.cached_property
+    def registry(self) -> SchemaRegistry:
+        return self._open.enter_context(SchemaRegistry())
+
+    def _schema_id(self) -> int:
+        from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+        client = SchemaRegistryClient({"url": self.registry.url})
+        return int(client.register_schema("bench-value", Schema(json.dumps(AVRO_SCHEMA), "AVRO")))
 
     @functools.cached_property
     def ours(self) -> SparkSide:
@@ -69,5 +91,6 @@ def sitting(*, quick: bool, with_flink: bool) -> Iterator[Setting]:
             warmups=1,
             cores=os.cpu_count() or 2,
             with_flink=with_flink,
+            quick=quick,
             _open=stack,
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from .data import COLUMNS
-from .measure import Case, alternate
+from .measure import Case, Run, alternate
 from .setting import Setting
 
 ALL, NARROW = tuple(COLUMNS), ("user_id", "behavior")
@@ -20,11 +20,11 @@ TABLES, BUDGET = 1000, 2.0
 
 def cases(setting: Setting) -> Iterator[Case]:
     """All columns through SQL and without it, then two columns of eight and all of them."""
-    source = {"servers": setting.servers, "topic": setting.topic("json", setting.rows)}
+    source = {"servers": setting.servers, "topic": setting.topic("json", setting.fewer)}
     read = partial(setting.ours.run, "sql_jobs.read_sql", **source)
     frame = partial(setting.ours.run, "sql_jobs.read_frame", **source)
     runs = {"runs": setting.runs, "warmups": setting.warmups}
-    rows = f"{setting.rows:,} JSON messages"
+    rows = f"{setting.fewer:,} JSON messages"
     yield alternate(
         "sql-overhead",
         f"SELECT * FROM a topic of {rows}, as SQL and as a DataFrame",
@@ -37,6 +37,18 @@ def cases(setting: Setting) -> Iterator[Case]:
         {"2 columns": partial(read, columns=NARROW), "SELECT *": partial(read, columns=ALL)},
         **runs,
     )
+    yield alternate(
+        "sql-parse",
+        f"{TABLES:,} CREATE TABLEs parsed, per second of CPU (rows are statements)",
+        {"streamcore": _parsed},
+        runs=3,
+        warmups=1,
+    )
+
+
+def _parsed() -> Run:
+    cpu = parsing_cpu()
+    return Run(cpu, TABLES, cpu)
 
 
 def parsing_cpu(tables: int = TABLES) -> float:

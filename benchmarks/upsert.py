@@ -1,0 +1,135 @@
+"""Upsert tables against plain ones, and what the state behind a full changelog costs."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from .measure import Case, Run, alternate
+from .setting import Setting
+
+KEYS = 20_000
+_numbers = itertools.count(1)
+
+
+def cases(setting: Setting) -> Iterator[Case]:
+    """Writing and reading beside the kafka connector, the buffer, then normalisation."""
+    rows = max(100_000, min(2_000_000, setting.rows // 4))
+    times = {"runs": setting.runs, "warmups": setting.warmups}
+    plain = partial(_into_new_topic, setting, "upsert_jobs.write_plain", rows, rows)
+    sides: dict[str, Callable[[], Run]] = {
+        "upsert-kafka": partial(_into_new_topic, setting, "upsert_jobs.write_upserts", rows, rows),
+        "kafka": plain,
+    }
+    yield alternate("upsert-sink", f"{rows:,} upserts to Kafka json, with a key", sides, **times)
+    yield _buffered(setting, rows, times)
+    topic = _filled(setting, rows)
+    sides = {
+        "upsert-kafka": partial(_from_topic, setting, "upsert_jobs.read_upserts", topic),
+        "kafka": partial(_from_topic, setting, "upsert_jobs.read_plain", topic),
+    }
+    what = f"Kafka json with a key to upserts, {rows:,} messages, nothing kept"
+    yield alternate("upsert-source", what, sides, **times)
+    for batch in (50_000, 1_000_000):
+        topic = _filled(setting, batch * 2)
+        sides = {"upsert-kafka": partial(_normalized, setting, topic, batch)}
+        what = f"a full changelog of {KEYS:,} keys, micro-batches of {batch:,} messages"
+        yield alternate(f"upsert-normalize-{batch}", what, sides, **times)
+
+
+def _buffered(setting: Setting, rows: int, times: dict[str, int]) -> Case:
+    """Every key ten times: what the buffer leaves of that is in `records`."""
+    buffer = {
+        "sink.buffer-flush.max-rows": str(rows // 10),
+        "sink.buffer-flush.interval": "1 min",
+    }
+    write = partial(_into_new_topic, setting, "upsert_jobs.write_upserts", rows, rows // 10)
+    sides: dict[str, Callable[[], Run]] = {
+        "buffered": partial(write, most=0.15, **buffer),
+        "every row": write,
+    }
+    what = f"{rows:,} upserts of {rows // 10:,} keys to Kafka json"
+    return alternate("upsert-buffer", what, sides, **times)
+
+
+def _into_new_topic(
+    setting: Setting, job: str, rows: int, keys: int, most: float = 1.0, **extra: str
+) -> Run:
+    topic = f"bench-upsert-{next(_numbers)}"
+    setting.broker.create_topic(topic, 4)
+    done = setting.ours.run(
+        job, servers=setting.servers, topic=topic, rows=rows, keys=keys, **extra
+    )
+    written = _count(setting.servers, topic)
+    setting.broker.delete_topic(topic)
+    if not written <= rows * most:
+        raise SystemExit(f"{job}: {written} records of {rows} rows, at most {rows * most} wanted")
+    done.extra["records"] = written
+    return done
+
+
+def _filled(setting: Setting, rows: int) -> str:
+    """A topic of upserts over the keys, written once."""
+    topic = f"bench-upsert-{rows}"
+    setting.broker.create_topic(topic, 4)
+    setting.ours.run(
+        "upsert_jobs.write_upserts", servers=setting.servers, topic=topic, rows=rows, keys=KEYS
+    )
+    return topic
+
+
+def _from_topic(setting: Setting, job: str, topic: str, **more: Any) -> Run:
+    checkpoint = tempfile.mkdtemp(prefix="bench")
+    try:
+        return setting.ours.run(
+            job, servers=setting.servers, topic=topic, checkpoint=checkpoint, **more
+        )
+    finally:
+        shutil.rmtree(checkpoint, ignore_errors=True)
+
+
+def _normalized(setting: Setting, topic: str, batch: int) -> Run:
+    """Two micro-batches: the first meets new keys, the second changes them."""
+    run = _from_topic(setting, "upsert_jobs.normalize", topic, batch=batch)
+    run.rows = batch * 2  # messages read: what a task hands on is one row of each key
+    return run
+
+
+def _count(servers: str, topic: str) -> int:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench-count"})
+    try:
+        return sum(consumer.get_watermark_offsets(TopicPartition(topic, at))[1] for at in range(4))
+    finally:
+        consumer.close()
+
+
+def restart(setting: Setting, keys: int = 1_000_000) -> float:
+    """Seconds from starting a query on a checkpoint of so many keys to its first result."""
+    topic = f"bench-restart-{keys}"
+    setting.broker.create_topic(topic, 4)
+    write = partial(setting.ours.run, "upsert_jobs.write_upserts", servers=setting.servers)
+    write(topic=topic, rows=keys, keys=keys)
+    checkpoint = tempfile.mkdtemp(prefix="bench")
+    read = partial(
+        setting.ours.run,
+        "upsert_jobs.normalize",
+        servers=setting.servers,
+        topic=topic,
+        checkpoint=checkpoint,
+        batch=keys,
+    )
+    try:
+        read()
+        write(topic=topic, rows=1_000, keys=1_000)
+        start = time.perf_counter()
+        read()
+        return time.perf_counter() - start
+    finally:
+        shutil.rmtree(checkpoint, ignore_errors=True)
