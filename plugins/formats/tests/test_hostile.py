@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from streamcore.testing.codec import build
 from streamcore.types import arrow_field
+from streamcore_formats.decoding import chunks
 
 SCHEMA = pa.schema(
     [
@@ -191,3 +192,12 @@ def test_raw_takes_what_is_too_long_or_too_short():
     decoded = build("raw").decoder(schema).decode(messages)
     assert decoded.rows.num_rows == 2
     assert [index for index, _ in decoded.rejected] == [1, 2]
+
+
+@pytest.mark.parametrize("sizes", [[5, 9_000_000, 5, 5], [3_000_000] * 5, [1] * 40_000, [2**22, 0]])
+def test_batches_are_cut_into_chunks_without_a_gap_or_an_overlap(sizes):
+    messages = [bytes(size) if size else None for size in sizes]
+    cut = list(chunks(messages))
+    assert [start for start, _ in cut] == [sum(len(c) for _, c in cut[:n]) for n in range(len(cut))]
+    assert [message for _, chunk in cut for message in chunk] == messages
+    assert max(len(chunk) for _, chunk in cut) <= 16_384

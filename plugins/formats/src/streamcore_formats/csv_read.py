@@ -141,6 +141,9 @@ class _LineReader:
             return None
         rows: list[list[str]]
         if plugin.quote is None or plugin.quote not in whole:
+            cells = self._grid(whole, lines)
+            if cells is not None:
+                return cells, set()
             rows = [line.split(delimiter) for line in whole.split("\n")]
         else:
             dialect = {"delimiter": delimiter, "quotechar": plugin.quote, "strict": True}
@@ -155,6 +158,17 @@ class _LineReader:
             rows = [row for row in rows if len(row) == self._count]
         columns: list[Any] = list(zip(*rows, strict=True)) or [()] * self._count
         return [columns[place] for place in self._places], ragged
+
+    def _grid(self, whole: str, lines: Sequence[bytes]) -> Sequence[Cells] | None:
+        """The cells of lines that all have as many as they should, cut in one go."""
+        delimiter, width = self._plugin.delimiter, self._count
+        mark = delimiter.encode()
+        if {line.count(mark) for line in lines} != {width - 1}:
+            return None
+        cells = whole.replace("\n", delimiter).split(delimiter)
+        if len(cells) != width * len(lines):  # some line holds a line feed
+            return None
+        return [tuple(cells[place::width]) for place in self._places]
 
     # --- from cells to columns --------------------------------------------------------------
 

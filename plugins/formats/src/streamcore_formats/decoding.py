@@ -86,10 +86,12 @@ class TwoPathDecoder:
         ignored = 0
         for start, chunk in chunks(messages):
             columns = self._fast(chunk)
-            exact, dropped = self._settle(chunk, columns.doubtful, start, rejected)
-            fast = self._fast_part(columns, start, len(chunk))
-            parts.append(_merged(fast, exact) if exact else fast)
-            ignored += dropped
+            part = self._fast_part(columns, start, len(chunk))
+            if columns.doubtful:
+                exact, dropped = self._settle(chunk, columns.doubtful, start, rejected)
+                part = _merged(part, exact) if exact else part
+                ignored += dropped
+            parts.append(part)
         return self._joined(parts, rejected, ignored)
 
     def _settle(
@@ -139,6 +141,9 @@ class TwoPathDecoder:
         if not parts:
             empty = batch_of([pa.array([], f.type) for f in self._schema], self._schema, 0)
             return Decoded(empty, None, pa.array([], pa.int8()) if self._changelog else None)
+        if len(parts) == 1 and self._schema.names:
+            [(_, batch, origin, kinds)] = parts
+            return Decoded(batch, origin, kinds if self._changelog else None, rejected, ignored)
         batch = _concatenated([part.batch for part in parts], self._schema)
         origin = kinds = None
         if any(part.origin is not None for part in parts) or not self._schema.names:
@@ -160,20 +165,14 @@ def chunks(messages: Messages) -> Iterator[tuple[int, Messages]]:
     """
     start, count = 0, len(messages)
     while start < count:
-        chunk = messages[start : start + _CHUNK_ROWS] if count > _CHUNK_ROWS else messages
+        whole = not start and count <= _CHUNK_ROWS
+        chunk = messages if whole else messages[start : start + _CHUNK_ROWS]
         size = _size(chunk)
-        if size > _CHUNK_BYTES and len(chunk) > 1:
-            chunk = _leading(chunk, size)
+        while 2 * size > 3 * _CHUNK_BYTES and len(chunk) > 1:  # each turn takes a third off
+            chunk = chunk[: max(1, len(chunk) * _CHUNK_BYTES // size)]
+            size = _size(chunk)
         yield start, chunk
         start += len(chunk)
-
-
-def _leading(chunk: Messages, size: int) -> Messages:
-    """As many messages as a chunk may have, if all were of their average size."""
-    while size > _CHUNK_BYTES and len(chunk) > 1:
-        chunk = chunk[: max(1, len(chunk) * _CHUNK_BYTES // size)]
-        size = _size(chunk)
-    return chunk
 
 
 def _size(messages: Messages) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import binascii
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from streamcore.types import sql_text
@@ -154,6 +154,10 @@ def _floats(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
 # --- a short column -----------------------------------------------------------------------
 
 
+Numbers = Callable[[str], list[Any]]
+_WHOLE: Numbers = msgspec.json.Decoder(list[int]).decode
+_REAL: Numbers = msgspec.json.Decoder(list[float]).decode
+
 FEW = 512
 """Values below which the fixed cost of Arrow's kernels counts more than their speed."""
 
@@ -164,9 +168,9 @@ def short_column_of(kind: pa.DataType, *, iso: bool = False) -> Callable[[Sequen
     if types.is_boolean(kind):
         return _few_booleans
     if types.is_integer(kind):
-        return lambda values: _few_numbers(values, int, kind)
+        return lambda values: _few_numbers(values, _WHOLE, kind)
     if kind == pa.float64():
-        return lambda values: _few_numbers(values, float, kind)
+        return lambda values: _few_numbers(values, _REAL, kind)
     if types.is_timestamp(kind) and kind.tz is None:
         return lambda values: temporal.few_timestamps(values, kind, iso)
     at_once = column_of(kind, iso=iso)
@@ -179,17 +183,15 @@ def _few_booleans(values: Sequence[str]) -> pa.Array | None:
     return pa.array([value == "true" for value in values], pa.bool_())
 
 
-def _few_numbers(
-    values: Sequence[str], parse: type[int] | type[float], kind: pa.DataType
-) -> pa.Array | None:
-    text = "".join(values)
-    if "_" in text or not text.isascii():  # what Python takes for a digit, and others do not
+def _few_numbers(values: Sequence[str], parse: Numbers, kind: pa.DataType) -> pa.Array | None:
+    """Numbers that JSON writes alike; texts are as many as values, or one holds a comma."""
+    written = ",".join(values)
+    if "-0" in written:  # which JSON does not tell from 0
         return None
     try:
-        found = list(map(parse, values))
-        # infinity and 'nan' are spelt in more ways here than elsewhere, and show in the sum
-        return pa.array(found, kind) if math.isfinite(sum(found)) else None
-    except (ValueError, OverflowError, pa.ArrowInvalid):
+        found = parse(f"[{written}]")
+        return pa.array(found, kind) if len(found) == len(values) else None
+    except (msgspec.MsgspecError, UnicodeEncodeError, pa.ArrowInvalid, OverflowError):
         return None
 
 
