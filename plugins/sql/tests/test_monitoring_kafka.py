@@ -112,6 +112,31 @@ def test_the_handle_tells_every_figure_of_source_and_sink(job, topic):
     assert len(job.monitor.notes()) == 3
 
 
+def test_changes_are_counted_at_both_ends_of_upsert_tables(spark, kafka, tmp_path):
+    source, target = (kafka.create_topic(unique_name(name)) for name in ("users", "totals"))
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for n in range(10):
+        producer.produce(source, b'{"k":%d,"n":%d}' % (n, n), b'{"k":%d}' % n)
+    producer.produce(source, None, b'{"k":3}')
+    producer.flush()
+    session = Session(spark, checkpoint=str(tmp_path), once=True)
+    for name, topic in (("users", source), ("totals", target)):
+        session.execute(
+            f"CREATE TABLE {name} (k BIGINT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ("
+            f"'connector'='upsert-kafka', 'topic'='{topic}', 'key.format'='json', "
+            f"'value.format'='json', "
+            f"'properties.bootstrap.servers'='{kafka.bootstrap_servers}')"
+        )
+    job = session.execute("INSERT INTO totals SELECT k, n FROM users")
+    assert until(lambda: job.metrics().sink().get("numRecordsOut") == 11), job.metrics()
+    users, totals = job.metrics().source("users"), job.metrics().sink("totals")
+    assert (users["numRecordsIn"], users["numRecordsIgnored"]) == (11, 0)
+    assert (users.connector, totals.connector) == ("upsert-kafka", "upsert-kafka")
+    assert users["currentEmitEventTimeLag"] >= users["currentFetchEventTimeLag"] >= 0
+    assert totals["currentSendTime"] > 0
+    assert totals["numBytesOut"] == users["numBytesIn"]
+
+
 def test_a_scraper_finds_them_valid_in_both_of_its_texts(surfaces):
     url = surfaces.urls["metrics"]
     text, headers = get(url, Accept="application/openmetrics-text; version=1.0.0")
