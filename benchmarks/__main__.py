@@ -15,6 +15,7 @@ from pathlib import Path
 from . import (
     assembly,
     command_line,
+    copying,
     kafka_sink,
     kafka_source,
     kinesis,
@@ -29,6 +30,7 @@ from .setting import Setting, sitting
 GROUPS: dict[str, Callable[[Setting], Iterator[Case]]] = {
     "kafka-source": kafka_source.cases,
     "kafka-sink": kafka_sink.cases,
+    "copying": copying.cases,
     "page-views": page_views.cases,
     "latency": latency.cases,
     "sql": sql.cases,

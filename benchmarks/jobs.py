@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -101,13 +101,16 @@ def _sparks(
     return raw.select(row.alias("r")).select(*(f"r.{name}" for name in columns))
 
 
-def _timed(frame: DataFrame) -> Answer:
-    """Read everything there is into nothing, as one streaming query with AvailableNow."""
+def _timed(
+    frame: DataFrame, sink: str = "noop", options: Mapping[str, str] | None = None
+) -> Answer:
+    """Read everything there is, as one streaming query with AvailableNow; into nothing at first."""
     checkpoint = tempfile.mkdtemp(prefix="bench")
     try:
         start = time.perf_counter()
         query = (
-            frame.writeStream.format("noop")
+            frame.writeStream.format(sink)
+            .options(**(options or {}))
             .option("checkpointLocation", checkpoint)
             .trigger(availableNow=True)
             .start()
@@ -171,6 +174,15 @@ def write_spark(
     to_kafka = frame.select(value.alias("value")).write.format("kafka")
     to_kafka.option("kafka.bootstrap.servers", servers).option("topic", topic).save()
     return {"seconds": time.perf_counter() - start, "rows": rows}
+
+
+def copy_spark(spark: SparkSession, servers: str, source: str, target: str) -> Answer:
+    """From topic to topic through rows."""
+    frame = _sparks(spark, servers, source, "json", list(COLUMNS))
+    value = F.to_json(F.struct("*"), _MILLISECONDS).alias("value")
+    return _timed(
+        frame.select(value), "kafka", {"kafka.bootstrap.servers": servers, "topic": target}
+    )
 
 
 def _sink(servers: str, topic: str, format_name: str = "json") -> dict[str, str]:

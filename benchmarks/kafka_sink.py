@@ -39,16 +39,16 @@ def _into_new_topic(
         topic = f"bench-out-{next(_numbers)}"
         setting.broker.create_topic(topic, 4)
         done = side.run(job, servers=setting.servers, topic=topic, rows=rows, **written_as)
-        written = _written(setting.servers, topic)
+        found = written(setting.servers, topic)
         setting.broker.delete_topic(topic)
-        if not rows <= written <= rows + 100:  # a transaction adds its markers
-            raise SystemExit(f"{job}: {written} of {rows} rows are in the topic")
+        if not rows <= found <= rows + 100:  # a transaction adds its markers
+            raise SystemExit(f"{job}: {found} of {rows} rows are in the topic")
         return done
 
     return run
 
 
-def _written(servers: str, topic: str) -> int:
+def written(servers: str, topic: str) -> int:
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench-count"})

@@ -86,7 +86,7 @@ class Case:
             "sides": [
                 {
                     "side": o.side,
-                    "rows_per_second": round(o.rate),
+                    "rows_per_second": round(o.rate, 3),
                     "spread": round(o.spread, 3),
                     "cpu_seconds_per_million_rows": round(o.cpu_per_million, 3),
                     "peak_worker_mb": round(o.peak_mb, 1),
