@@ -160,3 +160,30 @@ def test_records_packed_for_another_shard_are_left_to_it(kinesis, kinesis_stream
     whole = {"source.init.position": "TRIM_HORIZON", "source.deaggregation": "false"}
     with pytest.raises(RecordError, match=f"stream '{stream}' shard 'shardId-000000000000' sequ"):
         settle(job(options(stream, **whole)), [], 1)
+
+
+def test_a_shard_that_is_new_and_empty_when_planned_is_not_read_in_that_batch(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    run = job(options(stream, **{"source.init.position": "TRIM_HORIZON"}))
+    before = {"version": 1, "shards": {"its parent": {"end": 1}}}
+    planned = {"version": 1, "shards": run.offset["shards"], "tasks": 1}
+    kinesis.client().put_record(StreamName=stream, Data=b'{"n": 0}', PartitionKey="a")
+    assert run.read(before, planned) == []
+    assert [row["n"] for row in settle(run, [], 1)] == [0]
+
+
+def test_a_clock_that_is_set_while_a_query_runs_changes_nothing(
+    kinesis, kinesis_stream, options, job, monkeypatch
+):
+    stream = kinesis_stream(shards=1)
+    run = job(options(stream, **{"source.init.position": "TRIM_HORIZON"}))
+    real = time.time
+    rows = []
+    for hours in (1, -1):
+        monkeypatch.setattr(time, "time", lambda hours=hours: real() + 3600 * hours)
+        data = json.dumps({"n": len(rows), "key": "a"}).encode()
+        kinesis.client().put_record(StreamName=stream, Data=data, PartitionKey="a")
+        settle(run, rows, len(rows) + 1)
+    assert [row["n"] for row in rows] == [0, 1]

@@ -11,7 +11,7 @@ from typing import Any
 
 from streamcore import DataLossError
 
-from .positions import Position, Slice
+from .positions import END, Position, Slice
 from .probing import iterator_arguments
 from .retrying import Caller
 from .settings import SourceSettings
@@ -70,7 +70,8 @@ class SliceReader:
             for at, record in enumerate(found):
                 if record["ApproximateArrivalTimestamp"] >= stop:
                     return found[:at]
-        return found
+            return found
+        return found if part.stop == END else []
 
     def _goes_on(self, answer: Any, empty: int) -> bool:
         """Whether the slice may hold records after this answer."""

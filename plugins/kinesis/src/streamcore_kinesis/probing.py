@@ -56,7 +56,8 @@ class Stream:
         """The consumer to subscribe with, when the job reads with a throughput of its own."""
         if settings.fan_out is not None:
             self.consumer = Consumer(self._caller, settings, settings.fan_out)
-        self._skew = 0.0
+        self._noted: tuple[float, float] | None = None
+        """The service's time as it was last told, and when that was, by a clock nobody sets."""
         self._idle: dict[str, str] = {}
         self._begun: dict[str, tuple[Position, str]] = {}
         self._looked: dict[str, deque[float]] = {}
@@ -67,8 +68,11 @@ class Stream:
     # --- the service's clock and shards ---------------------------------------------
 
     def now(self) -> int:
-        """The service's time in milliseconds: our own clock, corrected by what it answered last."""
-        return int((time.time() + self._skew) * 1000)
+        """The service's time in milliseconds: what it told last, and what has passed since."""
+        if self._noted is None:
+            return int(time.time() * 1000)
+        told, at = self._noted
+        return int((told + time.monotonic() - at) * 1000)
 
     def retention(self) -> int:
         """For how many milliseconds the stream keeps a record."""
@@ -106,7 +110,7 @@ class Stream:
     def _note_time(self, answer: Mapping[str, Any]) -> None:
         date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
         if date:  # whole seconds, rounded down: the slice ends a little earlier, never later
-            self._skew = parsedate_to_datetime(date).timestamp() - time.time()
+            self._noted = parsedate_to_datetime(date).timestamp(), time.monotonic()
 
     # --- where slices end ---------------------------------------------------------------
 

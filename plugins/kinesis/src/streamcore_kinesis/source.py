@@ -99,7 +99,7 @@ class SliceSource:
         slices = [
             Slice(name, start.get(name, TRIM), end, *ranges.get(name, (0, 2**128 - 1)))
             for name, end in stop.items()
-            if start.get(name) != end
+            if start.get(name, TRIM) != end
         ]
         stream = self._stream
         consumer = stream.consumer.arn if slices and stream.consumer else ""
