@@ -106,7 +106,8 @@ def born(pid: int) -> str:
     """A text by which two processes that had the same pid differ; empty if there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return stat.rpartition(")")[2].split()[19]
+        fields = stat.rpartition(")")[2].split()
+        return "" if fields[0] in "ZX" else fields[19]  # ended, and only its parent's to forget
     except (OSError, IndexError):
         return _born_elsewhere(pid)
 
