@@ -93,3 +93,27 @@ def test_a_lookup_join_takes_the_table_as_it_is(session, tables, send):
       JOIN rates FOR SYSTEM_TIME AS OF o.p AS r ON o.currency = r.currency"""
     rows = sorted(change.row for change in session.execute(query))
     assert rows == [(1, 3), (2, 3), (3, 7), (4, 7), (99, 3)]
+
+
+def test_versions_come_from_a_changelog_too(session, tables, kafka, kafka_topic, send):
+    changes = kafka_topic()
+    session.execute(
+        f"""CREATE TABLE rates_of_a_database (
+          currency STRING, rate INT, since TIMESTAMP(3), WATERMARK FOR since AS since,
+          PRIMARY KEY (currency) NOT ENFORCED
+        ) WITH ('connector' = 'kafka', 'topic' = '{changes}', 'format' = 'debezium-json',
+                'properties.bootstrap.servers' = '{kafka.bootstrap_servers}',
+                'scan.startup.mode' = 'earliest-offset')"""
+    )
+    fill(send, tables)
+    first, second, end = (rate("eur", n, at)[1] for n, at in ((1, 0), (2, 20), (9, 59)))
+    send(
+        changes,
+        (None, {"before": None, "after": first, "op": "c"}),
+        (None, {"before": first, "after": second, "op": "u"}),
+        (None, {"before": None, "after": {**end, "currency": "chf"}, "op": "c"}),
+    )
+    query = """SELECT o.id, r.rate FROM orders AS o
+      LEFT JOIN rates_of_a_database FOR SYSTEM_TIME AS OF o.ts AS r ON o.currency = r.currency"""
+    rows = sorted(change.row for change in session.execute(query))
+    assert rows == [(1, 1), (2, 2), (3, None), (4, None), (5, None)]
