@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import pytest
+from streamcore.registry import installed
+from streamcore.spark.task import Task
 from streamcore.testing.ledger import Copy, CopyEnded, Ledger, LiveReader, compare, read_to_end
 from streamcore.testing.ledger import job as copying
 from streamcore.testing.ledger.scenario import seeded
 from streamcore.testing.services import KafkaBroker
 from streamcore.testing.services.kafka import unique_name
+from streamcore_kafka.messages import Messages
+from streamcore_kafka.tickets import Ticket
+from streamcore_kafka.transactions import Transaction
 
 
 def pytest_configure(config):
@@ -152,11 +156,58 @@ def bench(scale, tmp_path, request):
         each.close()
 
 
-def alive(pid):
-    """Whether a process runs; one that is dead but not yet buried does not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    with open(f"/proc/{pid}/stat") as stat:
-        return stat.read().rpartition(")")[2].split()[0] != "Z"
+class Writer:
+    """One task of a query, batch by batch, without Spark around it."""
+
+    def __init__(self, broker, partitions=2, **options):
+        self.topic = broker.create_topic(unique_name("transactions"), partitions)
+        self.prefix = f"prefix-{self.topic}"
+        self.options = {
+            "properties.bootstrap.servers": broker.bootstrap_servers,
+            "topic": self.topic,
+            "format": "json",
+            "sink.delivery-guarantee": "exactly-once",
+            "sink.transactional-id-prefix": self.prefix,
+            **options,
+        }
+        self.sent = {}
+        self._servers = broker.direct_servers
+        self.live = LiveReader(self._servers, self.topic)
+
+    def write(self, batch, rows, run="run", between=lambda: None, aborted=False):
+        """Write a batch; `between` is called in mid-transaction."""
+        kafka = installed().build("connector", "kafka", self.options)
+        task = Task(0, 0, "query", batch, run)
+
+        def messages():
+            for number in range(rows):
+                if number == rows // 2:
+                    between()
+                sequence = -1 - number if aborted else number
+                text = f'{{"key":"b{batch}","seq":{sequence}}}'
+                yield Messages([text.encode()], [f"b{batch}".encode()], self.topic)
+
+        Transaction(kafka.properties, Ticket.issue(kafka), task).write(messages())
+        if not aborted:
+            self.sent[f"b{batch}"] = rows
+
+    def verify(self, seed):
+        """Compare what was written with what readers saw."""
+        final = read_to_end(self._servers, self.topic)
+        self.live.wait_for(len(final), 30)
+        findings = compare(self.sent, final, self.live.stop())
+        assert not findings, f"seed {seed}: {findings}"
+
+
+@pytest.fixture
+def a_writer():
+    """Makes such writers: `a_writer(broker, **options)`."""
+    made = []
+
+    def make(broker, **options):
+        made.append(Writer(broker, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.live.stop()

@@ -16,6 +16,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from streamcore import ConnectionFailed
 from streamcore.testing.ledger import scenario
 from streamcore.testing.services import SecureKafkaBroker
 from streamcore.testing.services.kafka import unique_name
@@ -125,7 +131,7 @@ def script(broker, canaries, topics):
 def secure():
     """A broker whose password is a canary."""
     canaries = Canaries(int(time.time()))
-    with SecureKafkaBroker({"admin": canaries["login"]}) as broker:
+    with SecureKafkaBroker({"admin": canaries["login"]}, open_to_all=True) as broker:
         yield broker, canaries
 
 
@@ -278,3 +284,38 @@ def test_a_canary_is_found_however_it_is_written():
     assert canaries.found_in(b"x" + value.hex().encode())
     assert canaries.found_in(b"x" + value + b"y") == ["login"]
     assert canaries.found_in(b"nothing here") == []
+
+
+def set_password(broker, user, password):
+    admin = broker.admin()
+    scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+    change = UserScramCredentialUpsertion(user, scram, password.encode())
+    for future in admin.alter_user_scram_credentials([change]).values():
+        future.result()
+
+
+@scenario(35, small={"rotations": 1}, full={"rotations": 20})
+def test_a_password_that_was_changed_is_an_error_until_the_new_one_is_given(
+    secure, a_writer, scale
+):
+    """Every transaction logs in anew, so a change is noticed with the next one."""
+    broker, _ = secure
+    old = "first"
+    set_password(broker, "rotating", old)
+    login_of = {**secured(broker, ""), "properties.delivery.timeout.ms": "30000"}
+
+    def options(password):
+        return {**login_of, "properties.sasl.jaas.config": login("rotating", password)}
+
+    writer = a_writer(broker, **options(old))
+    writer.write(0, 5)
+    for rotation in range(1, scale.rotations + 1):
+        new = f"password-{rotation}"
+        set_password(broker, "rotating", new)
+        with pytest.raises(ConnectionFailed, match="[Aa]uthentication") as refused:
+            writer.write(rotation, 5, run=f"run-{rotation}")
+        assert old not in str(refused.value)
+        writer.options |= options(new)
+        writer.write(rotation, 5, run=f"run-{rotation}-again")
+        old = new
+    writer.verify(scale.seed)

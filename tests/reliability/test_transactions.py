@@ -7,57 +7,9 @@ import time
 
 import pytest
 from confluent_kafka import Producer
-from streamcore.registry import installed
-from streamcore.spark.task import Task
-from streamcore.testing.ledger import compare, scenario
-from streamcore.testing.services.kafka import unique_name
+from streamcore.testing.ledger import scenario
 from streamcore.testing.services.proxy import END_TXN, PRODUCE
-from streamcore_kafka.messages import Messages
-from streamcore_kafka.tickets import Ticket, TransactionRefused
-from streamcore_kafka.transactions import Transaction
-
-
-class Writer:
-    """One task of a query, batch by batch, without Spark around it."""
-
-    def __init__(self, broker, partitions=2, **options):
-        self.topic = broker.create_topic(unique_name("transactions"), partitions)
-        self.prefix = f"prefix-{self.topic}"
-        self._options = {
-            "properties.bootstrap.servers": broker.bootstrap_servers,
-            "topic": self.topic,
-            "format": "json",
-            "sink.delivery-guarantee": "exactly-once",
-            "sink.transactional-id-prefix": self.prefix,
-            **options,
-        }
-        self.sent = {}
-
-    def write(self, batch, rows, run="run", between=lambda: None, aborted=False):
-        """Write a batch; `between` is called in mid-transaction."""
-        kafka = installed().build("connector", "kafka", self._options)
-        task = Task(0, 0, "query", batch, run)
-
-        def messages():
-            for number in range(rows):
-                if number == rows // 2:
-                    between()
-                sequence = -1 - number if aborted else number
-                text = f'{{"key":"b{batch}","seq":{sequence}}}'
-                yield Messages([text.encode()], [f"b{batch}".encode()], self.topic)
-
-        Transaction(kafka.properties, Ticket.issue(kafka), task).write(messages())
-        if not aborted:
-            self.sent[f"b{batch}"] = rows
-
-
-def verify(broker, writer, live, seed):
-    from streamcore.testing.ledger import read_to_end
-
-    final = read_to_end(broker.direct_servers, writer.topic)
-    live.wait_for(len(final), 30)
-    findings = compare(writer.sent, final, live.stop())
-    assert not findings, f"seed {seed}: {findings}"
+from streamcore_kafka.tickets import TransactionRefused
 
 
 def wait_for(condition, timeout=30):
@@ -73,14 +25,11 @@ class GivenUp(Exception):
 
 
 @scenario(12, small={"transactions": 6}, full={"transactions": 200})
-def test_a_late_end_of_one_transaction_never_ends_the_next(broker, scale):
+def test_a_late_end_of_one_transaction_never_ends_the_next(broker, a_writer, scale):
     """The client asked twice; the first request comes when the next transaction is half way."""
-    from streamcore.testing.ledger import LiveReader
-
     dice = random.Random(scale.seed)
     quick = {"properties.socket.timeout.ms": "500", "properties.reconnect.backoff.max.ms": "200"}
-    writer = Writer(broker, **quick)
-    live = LiveReader(broker.direct_servers, writer.topic)
+    writer = a_writer(broker, **quick)
     writer.write(0, 3)
     late = None
     for batch in range(1, scale.transactions + 1):
@@ -109,31 +58,27 @@ def test_a_late_end_of_one_transaction_never_ends_the_next(broker, scale):
             assert late is None or late.wait(30)
     broker.proxy.heal()
     assert len(writer.sent) == scale.transactions + 1
-    verify(broker, writer, live, scale.seed)
+    writer.verify(scale.seed)
 
 
 @scenario(14, small={"batches": 1}, full={"batches": 20})
-def test_a_transaction_that_took_too_long_names_the_option_and_is_repeated(broker, scale):
-    from streamcore.testing.ledger import LiveReader
-
-    writer = Writer(broker, **{"properties.transaction.timeout.ms": "2000"})
-    live = LiveReader(broker.direct_servers, writer.topic)
+def test_a_transaction_that_took_too_long_names_the_option_and_is_repeated(broker, a_writer, scale):
+    writer = a_writer(broker, **{"properties.transaction.timeout.ms": "2000"})
     for batch in range(scale.batches):
         with pytest.raises(TransactionRefused) as refused:
             writer.write(batch, 10, run=f"slow-{batch}", between=lambda: time.sleep(4))
         assert "'properties.transaction.timeout.ms' (2000 ms)" in str(refused.value)
         writer.write(batch, 10, run=f"quick-{batch}")
-    verify(broker, writer, live, scale.seed)
+    writer.verify(scale.seed)
 
 
 @scenario(15, small={"runs": 2}, full={"runs": 10})
-def test_a_marker_that_expired_after_the_commit_is_an_error_and_not_a_repetition(broker, scale):
+def test_a_marker_that_expired_after_the_commit_is_an_error_and_not_a_repetition(
+    broker, a_writer, scale
+):
     """Deleting the groups is what the broker does to them when their retention is over."""
-    from streamcore.testing.ledger import LiveReader
-
     for _ in range(scale.runs):
-        writer = Writer(broker)
-        live = LiveReader(broker.direct_servers, writer.topic)
+        writer = a_writer(broker)
         writer.write(0, 5)
         writer.write(1, 5)
         admin = broker.admin()
@@ -142,7 +87,7 @@ def test_a_marker_that_expired_after_the_commit_is_an_error_and_not_a_repetition
             future.result()
         with pytest.raises(TransactionRefused, match="offsets.retention.minutes"):
             writer.write(1, 5, run="after")
-        verify(broker, writer, live, scale.seed)
+        writer.verify(scale.seed)
 
 
 @scenario(13, small={"rows": 500, "seconds": 8}, full={"rows": 50_000, "seconds": 300})
