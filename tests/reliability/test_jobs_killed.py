@@ -56,17 +56,18 @@ def test_python_workers_killed_under_a_query_leave_it_alive(broker, bench, scale
     bench.copy.master = "local[2,8]"
     bench.copy.source["scan.max-rows-per-batch"] = str(max(500, scale.rows // 100))
     bench.ledger.send(scale.rows // 2)
-    bench.ledger.keep_sending(scale.rows - scale.rows // 2, pieces=scale.kills * 4, pause=0.5)
     bench.copy.start()
     bench.copy.wait_batch()
-    killed = 0
-    while killed < scale.kills:
-        time.sleep(dice.uniform(0.2, 2))
-        bench.copy.check()
-        if workers := task_workers(bench.copy.process.pid):
+    for _ in range(scale.kills):
+        bench.ledger.send(scale.rows // 2 // scale.kills)
+        time.sleep(dice.uniform(0, 2))
+        deadline = time.monotonic() + 120
+        while not (workers := task_workers(bench.copy.process.pid)):
+            bench.copy.check()
+            assert time.monotonic() < deadline, "no worker runs"
+            time.sleep(0.01)
+        with contextlib.suppress(ProcessLookupError):
             os.kill(dice.choice(workers), signal.SIGKILL)
-            killed += 1
-    bench.ledger.finish()
     bench.wait_for_all(timeout=600)
     bench.copy.check()
     bench.verdict()
