@@ -100,6 +100,26 @@ def test_nothing_is_told_of_what_is_not_known():
     assert {s.name for family in found for s in family.samples} == {"streamcore_job"}
 
 
+def test_opentelemetry_is_told_the_same():
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from streamcore_sql.monitoring.otel import provide
+
+    source = TableMetrics("t", "source", "kafka", {"numRecordsIn": 43}, (Lag("t", "0", 7),))
+    job = Metrics("j", "running", "q", {"batchTime": 200}, {}, (source,))
+    reader = InMemoryMetricReader()
+    provider = provide("orders", lambda: [job], reader)
+    (told,) = reader.get_metrics_data().resource_metrics
+    provider.shutdown()
+    assert told.resource.attributes["service.name"] == "streamcore.orders"
+    found = {metric.name: metric.data for metric in told.scope_metrics[0].metrics}
+    assert set(found) == {"streamcore.numrecordsin", "streamcore.batchtime", "streamcore.lag"}
+    (read,) = found["streamcore.numrecordsin"].data_points
+    assert (read.value, read.attributes["table"]) == (43, "t")
+    assert found["streamcore.numrecordsin"].is_monotonic
+    (lag,) = found["streamcore.lag"].data_points
+    assert (lag.value, lag.attributes["partition"]) == (7, "0")
+
+
 # --- places ----------------------------------------------------------------------------------
 
 

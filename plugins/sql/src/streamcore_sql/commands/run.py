@@ -48,6 +48,7 @@ _LOOK = 0.5
     callback=place,
     help=f"Serve a page about the job here; port {WEB_PORT} on loopback if none is given.",
 )
+@click.option("--otel", is_flag=True, help="Export metrics to where OTEL_* variables say.")
 @session_options
 def run(
     script: str,
@@ -58,6 +59,7 @@ def run(
     as_json: bool,
     metrics: str | None,
     web: str | None,
+    otel: bool,
     given: Given,
 ) -> int:
     """Run the statements of SCRIPT, and watch the jobs it starts.
@@ -78,6 +80,7 @@ def run(
         fresh=fresh,
         metrics=metrics,
         web=web,
+        otel=otel,
     )
 
 
@@ -93,6 +96,7 @@ def run_script(
     fresh: bool = False,
     metrics: str | None = None,
     web: str | None = None,
+    otel: bool = False,
 ) -> int:
     """Run the statements of a text and return the exit status."""
     from ..display import display_for
@@ -114,7 +118,7 @@ def run_script(
         if dry_run:
             return OK
         title = session.settings.job_name or name
-        surfaces = Surfaces(title, shown, lambda: session.jobs, metrics, web)
+        surfaces = Surfaces(title, shown, lambda: session.jobs, metrics, web, otel=otel)
         with surfaces.shown(display.say, display.note):
             return surfaces.ended(_run(session, planned, display, interrupts, surfaces))
     except StreamcoreError as error:

@@ -31,9 +31,12 @@ class Surfaces:
         jobs: Callable[[], Sequence[Job]],
         metrics: str | None = None,
         web: str | None = None,
+        *,
+        otel: bool = False,
     ) -> None:
         self._name, self._script, self._jobs = name, script, jobs
-        self._metrics, self._web = metrics, web
+        self._metrics, self._web, self._otel = metrics, web, otel
+        self._provider: Any = None
         self.events = Events(state_folder() / "logs" / f"{quote(name, safe='')}.jsonl")
         self._servers: list[Server] = []
         self.urls: dict[str, str] = {}
@@ -44,6 +47,10 @@ class Surfaces:
 
     def open(self, say: Callable[[str], None]) -> None:
         """Open the ports that were asked for, and say where; nothing else is left if one fails."""
+        if self._otel:
+            from .otel import provide
+
+            self._provider = provide(self._name, self._figures)
         figures = scrape(JobsCollector(self._figures)) if self._metrics or self._web else None
         if self._metrics is not None and figures is not None:
             place = address(self._metrics)
@@ -98,6 +105,8 @@ class Surfaces:
         if self._file is not None:
             self._file.queries = [query_file(job) for job in each_query(jobs)]
             self._file.end(status, error)
+        if self._provider is not None:
+            self._provider.shutdown()
         for server in self._servers:
             server.close()
         self._servers.clear()
