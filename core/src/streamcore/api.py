@@ -102,6 +102,8 @@ class Format(Plugin):
     kind = "format"
     changelog: ClassVar[bool] = False
     """Whether its messages carry updates and deletes, or inserts only."""
+    marks_nulls: ClassVar[bool] = False
+    """Whether a nullable column is written otherwise than one that is NOT NULL."""
     metadata_keys: ClassVar[Mapping[str, MetadataKey]] = {}
 
     def decoder(

@@ -127,7 +127,9 @@ class Assembler:
             k for k in keys if not k.startswith("value.") and k != "row-kind"
         )
         """Connector metadata the query reads; the connector supplies nothing else."""
-        value_schema = _all_nullable(layout.value_schema) if upsert else layout.value_schema
+        value_schema = layout.value_schema
+        if upsert and not value_format.marks_nulls:  # a key column may be missing in the value
+            value_schema = _all_nullable(value_schema)
         self._value: Decoder = _NothingInside()
         if layout.value_columns or self._format_keys:
             self._value = value_format.decoder(value_schema, self._value_wanted, self._format_keys)

@@ -25,6 +25,7 @@ class Avro(Format):
     """Bare Avro datums without framing; their schema is derived from the table's columns."""
 
     identifier = "avro"
+    marks_nulls = True
 
     encoding: Encoding = option(
         "encoding", "Avro's binary encoding, or its JSON encoding.", default=Encoding.BINARY
