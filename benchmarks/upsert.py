@@ -45,7 +45,7 @@ def cases(setting: Setting) -> Iterator[Case]:
 def _buffered(setting: Setting, rows: int, times: dict[str, int]) -> Case:
     """Every key ten times: what the buffer leaves of that is in `records`."""
     buffer = {
-        "sink.buffer-flush.max-rows": str(rows // 10),
+        "sink.buffer-flush.max-rows": str(rows // 5),
         "sink.buffer-flush.interval": "1 min",
     }
     write = partial(_into_new_topic, setting, "upsert_jobs.write_upserts", rows, rows // 10)

@@ -64,7 +64,7 @@ class UpsertTable:
             place = TopicPartition(self.topic, partition, 0)
             _, end = consumer.get_watermark_offsets(place)
             consumer.assign([place])
-            while consumer.position([place])[0].offset < end:
+            while end and consumer.position([place])[0].offset < end:
                 for message in consumer.consume(100, 1.0):
                     value = message.value()
                     found.append((json.loads(message.key()), value and json.loads(value)))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from streamcore import ROW_KIND, Encoder, Format, Table
-from streamcore.table import ValueFields
+from streamcore import ROW_KIND, Encoder, Format, RecordError, Table
+from streamcore.table import ROW_KINDS, ValueFields
 from streamcore_kafka.messages import MessageEncoder, Messages, PartitionIds
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class UpsertEncoder:
         """Encode a batch of changes; rows as they were before an update leave no message."""
         if ROW_KIND not in rows.schema.names:
             return self._upserts.encode(rows)
-        rows = rows.filter(pc.not_equal(rows.column(ROW_KIND), "-U"))
+        rows = without_the_past(rows)
         deleted = pc.equal(rows.column(ROW_KIND), "-D")
         plain = rows.drop_columns([ROW_KIND])
         if not pc.any(deleted).as_py():
@@ -57,6 +57,19 @@ class UpsertEncoder:
         gone = self._deletes.encode(plain.filter(deleted).select(self._key_names))
         gone.values = [None] * len(gone.keys or ())
         return _merged(kept, gone, deleted.to_pylist())
+
+
+def without_the_past(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Leave out rows as they were before an update, or one could be taken for the latest."""
+    if ROW_KIND not in rows.schema.names:
+        return rows
+    kinds = rows.column(ROW_KIND)
+    known = pc.is_in(kinds, value_set=pa.array(ROW_KINDS, kinds.type))
+    if not pc.all(known).as_py():
+        wrong = kinds.filter(pc.invert(known))[0].as_py()
+        said = "NULL" if wrong is None else f"'{wrong}'"
+        raise RecordError(f"{ROW_KIND}: {said} is not one of {', '.join(ROW_KINDS)}")
+    return rows.filter(pc.not_equal(kinds, "-U"))
 
 
 def _merged(kept: Messages, gone: Messages, deleted: Sequence[bool]) -> Messages:

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from streamcore import ROW_KIND
 from streamcore_kafka.messages import Messages, PartitionIds, RowEncoder
 from streamcore_kafka.sink import KafkaStreamWriter, KafkaWriter
 
-from .encoding import UpsertEncoder
+from .encoding import UpsertEncoder, without_the_past
 from .latest import LatestRows
 
 if TYPE_CHECKING:
@@ -60,20 +58,13 @@ def reduced(
     seconds = kafka.buffer_interval.total_seconds()
     emitted = time.monotonic()
     for changes in batches:
-        batch = _without_the_past(changes)
+        batch = without_the_past(changes)
         for first in range(0, batch.num_rows, kafka.buffer_rows):
             buffer.add(batch.slice(first, kafka.buffer_rows))
             if buffer.count() >= kafka.buffer_rows or time.monotonic() - emitted >= seconds:
                 yield from _batches(buffer)
                 emitted = time.monotonic()
     yield from _batches(buffer)
-
-
-def _without_the_past(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Leave out rows as they were before an update, or one could be taken for the latest."""
-    if ROW_KIND not in rows.schema.names:
-        return rows
-    return rows.filter(pc.not_equal(rows.column(ROW_KIND), "-U"))
 
 
 def _batches(buffer: LatestRows) -> Iterator[pa.RecordBatch]:

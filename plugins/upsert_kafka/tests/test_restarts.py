@@ -1,0 +1,118 @@
+"""A count of words that is killed in the middle ends as if nothing had happened."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+JOB = """
+import sys
+import streamcore
+from streamcore_sql import Session
+
+quiet = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "OFF",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+spark = streamcore.session("words", "local[2]", quiet)
+Session(spark, name="words", checkpoint=sys.argv[2]).execute(sys.argv[1]).wait()
+"""
+SCRIPT = """
+CREATE TABLE words (word STRING, gone BOOLEAN) WITH (
+  'connector' = 'kafka', 'topic' = '{source}', 'properties.bootstrap.servers' = '{servers}',
+  'scan.startup.mode' = 'earliest-offset', 'scan.max-rows-per-batch' = '{batch}',
+  'format' = 'json');
+CREATE TABLE counts (word STRING, n BIGINT, PRIMARY KEY (word) NOT ENFORCED) WITH (
+  'connector' = 'upsert-kafka', 'topic' = '{target}',
+  'properties.bootstrap.servers' = '{servers}', {guarantee}
+  'key.format' = 'json', 'value.format' = 'json');
+INSERT INTO counts SELECT word, COUNT(*) FROM words GROUP BY word;
+"""
+EXACTLY = "'sink.delivery-guarantee' = 'exactly-once', 'sink.transactional-id-prefix' = '{target}',"
+
+
+def latest(servers, topic):
+    """The table as another client sees it: the last value of every key."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "check",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    found = {}
+    for partition in consumer.list_topics(topic).topics[topic].partitions:
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        while (message := consumer.poll(10.0)) is not None and message.error() is None:
+            value = message.value()
+            found[json.loads(message.key())["word"]] = value and json.loads(value)["n"]
+    consumer.close()
+    return found
+
+
+@pytest.mark.parametrize("guarantee", ["", EXACTLY], ids=["at-least-once", "exactly-once"])
+def test_words_are_counted_right_although_the_job_is_killed(
+    kafka, kafka_topic, tmp_path, guarantee
+):
+    servers = kafka.bootstrap_servers
+    source, target = kafka_topic(2), kafka_topic(4, {"cleanup.policy": "compact"})
+    script = SCRIPT.format(
+        source=source,
+        target=target,
+        servers=servers,
+        batch=400,
+        guarantee=guarantee.format(target=target),
+    )
+    dice = random.Random(3)
+    words = [f"word-{dice.randrange(50)}" for _ in range(3000)]
+    producer = Producer({"bootstrap.servers": servers})
+    for word in words:
+        producer.produce(source, json.dumps({"word": word}).encode(), word.encode())
+    producer.flush()
+    expected = dict(Counter(words))
+
+    job = start(script, tmp_path)
+    try:
+        wait_until(lambda: len(latest(servers, target)) == 50, job, tmp_path)
+        assert latest(servers, target) != expected  # there is something left to be killed in
+        stop(job)
+        job = start(script, tmp_path)
+        wait_until(lambda: latest(servers, target) == expected, job, tmp_path)
+    finally:
+        stop(job)
+    assert latest(servers, target) == expected
+
+
+def wait_until(done, job, home):
+    deadline = time.monotonic() + 240
+    while not done():
+        assert time.monotonic() < deadline, (home / "log").read_text()[-2000:]
+        assert job.poll() is None, (home / "log").read_text()[-2000:]
+        time.sleep(0.3)
+
+
+def start(script, home):
+    with (home / "log").open("a") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", JOB, script, str(home / "checkpoint")],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def stop(job):
+    """All at once, as when a machine loses its power."""
+    os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
