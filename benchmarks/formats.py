@@ -10,11 +10,9 @@ import gc
 import io
 import json
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
@@ -49,7 +47,7 @@ PRODUCTS = pa.schema(
 )
 
 
-class Case(NamedTuple):
+class Comparison(NamedTuple):
     """One format doing one thing, and the loop it is measured against."""
 
     name: str
@@ -236,16 +234,16 @@ def encoding(plugin: Format, schema: pa.Schema) -> Callable[[pa.RecordBatch], An
     return plugin.encoder(schema).encode
 
 
-def cases() -> list[Case]:
+def comparisons() -> list[Comparison]:
     json_, csv_ = build("json"), build("csv")
     read_json, read_csv = decoding(json_, VIEWS), decoding(csv_, VIEWS)
     write_json, write_csv = encoding(json_, VIEWS), encoding(csv_, VIEWS)
     return [
-        Case("json decode", "orjson.loads", 1.8, json_messages, read_json, json_loop),
-        Case(
+        Comparison("json decode", "orjson.loads", 1.8, json_messages, read_json, json_loop),
+        Comparison(
             "json decode, uneven", "orjson.loads", 1.0, uneven_json_messages, read_json, json_loop
         ),
-        Case(
+        Comparison(
             "debezium-json decode",
             "orjson.loads",
             2.5,
@@ -253,17 +251,17 @@ def cases() -> list[Case]:
             decoding(build("debezium-json"), PRODUCTS),
             debezium_loop,
         ),
-        Case("csv decode", "csv.reader", 5, csv_messages, read_csv, csv_loop),
-        Case("csv decode, quoted", "csv.reader", 1, quoted_csv_messages, read_csv, csv_loop),
-        Case("json encode", "orjson.dumps", 4, view_batch, write_json, dumps_loop, False),
-        Case("csv encode", "csv.writer", 1, view_batch, write_csv, csv_writer_loop, False),
+        Comparison("csv decode", "csv.reader", 5, csv_messages, read_csv, csv_loop),
+        Comparison("csv decode, quoted", "csv.reader", 1, quoted_csv_messages, read_csv, csv_loop),
+        Comparison("json encode", "orjson.dumps", 4, view_batch, write_json, dumps_loop, False),
+        Comparison("csv encode", "csv.writer", 1, view_batch, write_csv, csv_writer_loop, False),
     ]
 
 
 # --- measuring ------------------------------------------------------------------------------
 
 
-def portions(case: Case, data: list[Any], size: int) -> list[Any]:
+def portions(case: Comparison, data: list[Any], size: int) -> list[Any]:
     if case.decodes:
         return [data[start : start + size] for start in range(0, len(data), size)]
     [batch] = data
@@ -282,49 +280,23 @@ def rate(run: Callable[[Any], Any], parts: list[Any], rows: int) -> float:
     return rows / spent
 
 
-def peak(name: str, count: int) -> float:
-    """How much memory decoding everything at once takes, in multiples of the payload."""
-    command = [sys.executable, "-m", "benchmarks.formats", "--peak", name, str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return float(done.stdout)
-
-
-def print_peak(name: str, count: int) -> None:
-    case = next(case for case in cases() if case.name == name)
-    data = case.make(count)
-    payload = sum(map(len, data)) if case.decodes else sum(map(len, case.loop(data[0])))
-    case.ours(portions(case, data, LARGE)[0])
-    gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
-    before = _memory("VmRSS")
-    kept = case.ours(data if case.decodes else data[0])
-    print((_memory("VmHWM") - before) / payload)
-    del kept
-
-
-def _memory(what: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))
-
-
 def main(arguments: Sequence[str]) -> None:
-    if arguments[:1] == ["--peak"]:
-        print_peak(arguments[1], int(arguments[2]))
-        return
+    from .format_cases import peak
+
     quick = "--quick" in arguments
     wanted = [argument for argument in arguments if argument != "--quick"]
     rows, passes = (QUICK_ROWS, 2) if quick else (ROWS, 5)
     print(f"{rows:,} rows; thousands per second of CPU, best of {passes} passes")
     header = ("", "ours", "loop", "", "ratio", "needs", "small/large", "peak")
     print("{:24}{:>8}{:>8}  {:14}{:>6}{:>7}{:>13}{:>7}".format(*header))
-    for case in cases():
+    for case in comparisons():
         if wanted and not any(case.name.startswith(name) for name in wanted):
             continue
         data = case.make(rows)
         print(row(case, rates(case, data, rows, passes), peak(case.name, rows)), flush=True)
 
 
-def rates(case: Case, data: list[Any], rows: int, passes: int) -> list[float]:
+def rates(case: Comparison, data: list[Any], rows: int, passes: int) -> list[float]:
     """Ours and the loop on everything at once, then ours on large and on small batches."""
     whole, large, small = (portions(case, data, size) for size in (rows, LARGE, SMALL))
     sides = [(case.ours, whole), (case.loop, whole), (case.ours, large), (case.ours, small)]
@@ -334,7 +306,7 @@ def rates(case: Case, data: list[Any], rows: int, passes: int) -> list[float]:
     return best
 
 
-def row(case: Case, found: Sequence[float], memory: float) -> str:
+def row(case: Comparison, found: Sequence[float], memory: float) -> str:
     """One line of the table."""
     ours, loop, large, small = found
     return (

@@ -17,13 +17,15 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
-from streamcore import Decoder
+from streamcore import Decoder, Format
 from streamcore.types import arrow_schema
 from streamcore_formats.avro import client
 from streamcore_formats.avro.confluent import AvroConfluent
 from streamcore_formats.avro.debezium import DebeziumAvroConfluent
 from streamcore_formats.avro.plain import Avro
 from streamcore_formats.avro.schema import Type, parse
+
+from .formats import Comparison
 
 NARROW = {"user_id": "BIGINT", "item_id": "BIGINT", "behavior": "STRING", "ts": "TIMESTAMP(3)"}
 WIDE = {
@@ -109,6 +111,47 @@ def fastavro_encode(values: list[dict[str, Any]], parsed: Any) -> list[bytes]:
         fastavro.schemaless_writer(out, parsed, value)
         found.append(out.getvalue())
     return found
+
+
+def comparisons() -> list[Comparison]:
+    """The Avro formats beside fastavro, for the one runner."""
+    schema = arrow_schema(WIDE)
+    plain, framed = Avro(), AvroConfluent(url="http://127.0.0.1", subject="s")
+    changes = DebeziumAvroConfluent(url="http://127.0.0.1", subject="changes")
+    for each in (framed, changes):
+        stand_in: Any = KnownSchemas()
+        client._registries[each.settings()] = stand_in
+    raw = fastavro.parse_schema(_without_logical(json.loads(plain.derived(schema)[0])))
+
+    def messages(plugin: Format) -> Callable[[int], list[Any]]:
+        return lambda count: list(plugin.encoder(schema).encode(rows(schema, count)))
+
+    def decode(plugin: Format) -> Callable[[Any], Any]:
+        decoder = plugin.decoder(schema)
+        return lambda given: decoder.decode(given).rows
+
+    def loop(header: int) -> Callable[[Any], Any]:
+        return lambda given: fastavro_decode(given, raw, header)
+
+    values: dict[tuple[int, int], list[Any]] = {}
+
+    def encode(batch: pa.RecordBatch) -> list[bytes]:
+        key = batch["id"][0].as_py(), batch.num_rows
+        if key not in values:  # fastavro at its fastest: what it is given is made once
+            values[key] = [_numbers(row) for row in batch.to_pylist()]
+        return fastavro_encode(values[key], raw)
+
+    def batch(count: int) -> list[Any]:
+        return [rows(schema, count)]
+
+    write = plain.encoder(schema).encode
+    return [
+        Comparison("avro decode", "fastavro", 20, messages(plain), decode(plain), loop(0)),
+        Comparison(
+            "avro-confluent decode", "fastavro", 10, messages(framed), decode(framed), loop(5)
+        ),
+        Comparison("avro encode", "fastavro", 20, batch, write, encode, False),
+    ]
 
 
 def measure(name: str, columns: dict[str, str], count: int, runs: int) -> dict[str, float]:

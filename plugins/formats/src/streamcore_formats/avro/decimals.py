@@ -57,12 +57,30 @@ def to_twos_complement(column: pa.Array) -> pa.Array:
     """The shortest two's complement of each unscaled value, as a binary column."""
     whole = column if column.offset == 0 else pa.concat_arrays([column])
     validity, data = whole.buffers()[:2]
+    if len(whole) < FEW:
+        return _few_bytes(whole, data)
     fixed = pa.Array.from_buffers(pa.binary(16), len(whole), [validity, data], whole.null_count)
     wide = pc.binary_reverse(fixed.cast(pa.binary()))
     negative = pc.greater_equal(pc.binary_slice(wide, 0, 1), pa.scalar(b"\x80"))
     above = _stripped(wide, b"\x00", b"\x80", short_below=False)
     below = _stripped(wide, b"\xff", b"\x80", short_below=True)
     return pc.if_else(negative, below, above)
+
+
+def _few_bytes(column: pa.Array, data: pa.Buffer) -> pa.Array:
+    raw = memoryview(data)
+    numbers = [
+        int.from_bytes(raw[start : start + 16], "little", signed=True)
+        for start in range(0, 16 * len(column), 16)
+    ]
+    shortest: list[bytes | None] = [
+        number.to_bytes(((number if number >= 0 else ~number).bit_length() + 8) // 8, signed=True)
+        for number in numbers
+    ]
+    if column.null_count:
+        is_null = column.is_null().to_pylist()
+        shortest = [None if n else value for n, value in zip(is_null, shortest, strict=True)]
+    return pa.array(shortest, pa.binary())
 
 
 def _stripped(wide: pa.Array, fill: bytes, half: bytes, *, short_below: bool) -> pa.Array:
