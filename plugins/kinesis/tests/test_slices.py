@@ -5,9 +5,11 @@ import json
 import random
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from streamcore import RecordError
+from streamcore_kinesis import probing
 from streamcore_kinesis.aggregation import pack
 
 
@@ -179,10 +181,14 @@ def test_a_clock_that_is_set_while_a_query_runs_changes_nothing(
 ):
     stream = kinesis_stream(shards=1)
     run = job(options(stream, **{"source.init.position": "TRIM_HORIZON"}))
-    real = time.time
     rows = []
     for hours in (1, -1):
-        monkeypatch.setattr(time, "time", lambda hours=hours: real() + 3600 * hours)
+        set_clock = SimpleNamespace(
+            time=lambda hours=hours: time.time() + 3600 * hours,
+            monotonic=time.monotonic,
+            sleep=time.sleep,
+        )
+        monkeypatch.setattr(probing, "time", set_clock)
         data = json.dumps({"n": len(rows), "key": "a"}).encode()
         kinesis.client().put_record(StreamName=stream, Data=data, PartitionKey="a")
         settle(run, rows, len(rows) + 1)
