@@ -16,6 +16,7 @@ from . import (
     assembly,
     command_line,
     copying,
+    format_cases,
     kafka_sink,
     kafka_source,
     kinesis,
@@ -23,6 +24,7 @@ from . import (
     page_views,
     scaling,
     sql,
+    upsert,
 )
 from .measure import Case
 from .setting import Setting, sitting
@@ -32,9 +34,11 @@ GROUPS: dict[str, Callable[[Setting], Iterator[Case]]] = {
     "kafka-sink": kafka_sink.cases,
     "copying": copying.cases,
     "page-views": page_views.cases,
+    "upsert": upsert.cases,
     "latency": latency.cases,
     "sql": sql.cases,
     "kinesis": kinesis.cases,
+    "formats": format_cases.cases,
     "scaling": scaling.cases,
     "assembly": assembly.cases,
     "command-line": command_line.cases,
@@ -65,12 +69,14 @@ def table(case: Case) -> str:
     for outcome in case.outcomes:
         against = "" if outcome is case.outcomes[0] else f"ours is {case.verdict(outcome)}"
         pace = f"{outcome.rate:>12,.0f} rows/s"
+        cost = f"{outcome.cpu_per_million:8.2f} CPU s/M"
         if case.unit == "ms":
             pace = f"{outcome.milliseconds:>12,.1f} ms    "
+            cost = f"{outcome.cpu_per_million / 1000:8.1f} CPU ms "
         more = "".join(f"  {name} {value:,.0f}" for name, value in outcome.extra.items())
         lines.append(
             f"  {outcome.side:14} {pace}  ±{outcome.spread:4.0%}  "
-            f"{outcome.cpu_per_million:6.2f} CPU s/M  {outcome.peak_mb:6.0f} MB  {against}{more}"
+            f"{cost}  {outcome.peak_mb:6.0f} MB  {against}{more}"
         )
     return "\n".join(lines)
 
