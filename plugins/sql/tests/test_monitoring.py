@@ -207,6 +207,13 @@ def test_a_name_that_runs_elsewhere_is_not_overwritten(sleeper):
     assert jobfiles.find("sleeper").pid == sleeper.pid
 
 
+def test_a_run_of_long_ago_is_forgotten(state):
+    jobfiles.begin("old", "old.sql").end("finished")
+    os.utime(state / "runs" / "old.json", (0, 0))
+    jobfiles.begin("new", "new.sql")
+    assert [job.name for job in jobfiles.every()] == ["new"]
+
+
 def test_what_is_no_file_of_ours_is_passed_over(state, capfd):
     run = jobfiles.begin("good/name", "s.sql")
     for name, text in (("half.json", '{"name": "x"'), ("list.json", "[]"), ("odd.json", "{}")):

@@ -75,6 +75,14 @@ def test_a_select_on_a_stream_gives_changes_as_they_come(session):
     assert {change.kind for change in distinct} == {"+I"}
 
 
+def test_a_session_without_a_name_runs_and_leaves_nothing_behind(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    session = Session(spark, once=True)
+    session.execute(TABLES)
+    assert session.execute("INSERT INTO ids SELECT id FROM ticks").wait(60)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_live_select_can_be_left(session):
     session.settings.once = False
     rows = session.execute("SELECT id FROM ticks")

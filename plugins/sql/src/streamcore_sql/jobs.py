@@ -106,7 +106,10 @@ class StreamJob(Job):
         self.monitor = Monitor(query, about)
 
     def metrics(self) -> Metrics:
-        return self.monitor.metrics(self.name, self.status)
+        status = self.status
+        if status != "running":  # nothing comes after this, so nothing may be left out
+            self.monitor.sample(now=True)
+        return self.monitor.metrics(self.name, status)
 
     def _over(self) -> bool:
         return not self.query.isActive

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamcore import PluginError
@@ -48,8 +51,14 @@ def start(plan: InsertPlan, launch: Launch) -> Job:
     about = about_inserts(plan.query.scans, [plan], launch)
     if not plan.query.streaming:
         return BatchJob(launch.name, plan.frame.sparkSession, lambda: _write_batch(plan), about)
+    folder = None if launch.checkpoint else Path(tempfile.mkdtemp(prefix="streamcore-"))
+    if folder is not None:  # Spark wants one, even of a job that starts over each time
+        launch = replace(launch, checkpoint=folder.as_uri())
     with spark_errors(plan.insert.query):
-        return sampled(StreamJob(launch.name, _start_stream(plan, launch), about))
+        job = sampled(StreamJob(launch.name, _start_stream(plan, launch), about))
+    if folder is not None:
+        job.when_over(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return job
 
 
 def start_each(shared: SharedScan, spark: SparkSession, launch: Launch) -> Job:

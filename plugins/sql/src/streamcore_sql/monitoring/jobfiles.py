@@ -14,6 +14,9 @@ from urllib.parse import quote
 from ..settings import state_folder
 from .scrubbing import SECRETS
 
+_KEPT = 30 * 86400.0
+"""Seconds for which a run that has ended is remembered; one that runs writes every few."""
+
 
 @dataclass
 class JobFile:
@@ -69,6 +72,7 @@ def begin(name: str, script: str) -> JobFile:
     other = find(name)
     if other is not None and other.alive and other.pid != os.getpid():
         name = f"{name}-{os.getpid()}"
+    _forget_old()
     made = JobFile(name, os.getpid(), born(os.getpid()), time.time(), script=script)
     made.write()
     return made
@@ -92,6 +96,15 @@ def _read() -> Iterator[JobFile]:
             yield JobFile(**{key: value for key, value in plain.items() if key in known})
         except (OSError, ValueError, TypeError, AttributeError):
             continue  # half a file, or a stranger's
+
+
+def _forget_old() -> None:
+    for path in _folder().glob("*.json"):
+        try:
+            if time.time() - path.stat().st_mtime > _KEPT:
+                path.unlink()
+        except OSError:
+            continue  # another process was faster
 
 
 def _folder() -> Path:

@@ -7,6 +7,8 @@ here, so a server on loopback answers only requests made to a loopback name.
 from __future__ import annotations
 
 import ipaddress
+import socket
+import socketserver
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -62,19 +64,31 @@ class Server:
 
     def __init__(self, place: tuple[str, int], routes: Mapping[str, Route], what: str) -> None:
         handler = type("Handler", (_Handler,), {"routes": routes, "host": place[0]})
-        server = type("Server", (ThreadingHTTPServer,), {"daemon_threads": True})
+        is_v6 = ":" in place[0]
         try:
-            self._server = server(place, handler)
+            self._server = (_ServerV6 if is_v6 else _Server)(place, handler)
         except OSError as error:
             where = f"{place[0]}:{place[1]}"
             raise CannotServe(f"{what}: cannot listen on {where}: {error.strerror}") from error
         self.port = int(self._server.server_address[1])
-        self.url = f"http://{place[0]}:{self.port}"
+        self.url = f"http://[{place[0]}]:{self.port}" if is_v6 else f"http://{place[0]}:{self.port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        socketserver.TCPServer.server_bind(self)  # their own also asks name servers who we are
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+
+class _ServerV6(_Server):
+    address_family = socket.AF_INET6
 
 
 class _Handler(BaseHTTPRequestHandler):
