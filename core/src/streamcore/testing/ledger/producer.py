@@ -20,6 +20,7 @@ class Ledger:
         self._keys = [f"k{number}" for number in range(keys)]
         self._random = random.Random(seed)
         self._aborted = 0
+        self._lock = threading.Lock()
         self._running: threading.Thread | None = None
         self._over = threading.Event()
         self._failed: BaseException | None = None
@@ -30,13 +31,14 @@ class Ledger:
 
     def send(self, count: int, *, pad: int = 0) -> None:
         """Write that many more rows, each with `pad` bytes of ballast."""
-        producer = self._producer()
-        ballast = "x" * pad
-        for _ in range(count):
-            key = self._random.choice(self._keys)
-            self._produce(producer, key, self.sent[key], ballast)
-            self.sent[key] += 1
-        _deliver(producer)
+        with self._lock:  # rows of one key are in order, whoever sends
+            producer = self._producer()
+            ballast = "x" * pad
+            for _ in range(count):
+                key = self._random.choice(self._keys)
+                self._produce(producer, key, self.sent[key], ballast)
+                self.sent[key] += 1
+            _deliver(producer)
 
     def send_and_abort(self, count: int) -> None:
         """Write rows nobody may see: their transaction is taken back."""
