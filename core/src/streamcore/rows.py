@@ -161,14 +161,16 @@ class Assembler:
 
     def _with_tombstones(
         self, decoded: Decoded, values: Sequence[bytes | None]
-    ) -> tuple[pa.RecordBatch, pa.Int32Array, pa.Int8Array]:
+    ) -> tuple[pa.RecordBatch, pa.Int32Array | None, pa.Int8Array]:
         """Put a delete, all its columns null, where each null value stood."""
         count = decoded.rows.num_rows
+        upserts = pa.repeat(pa.scalar(UPDATE_AFTER, pa.int8()), count)
+        if None not in values:
+            return decoded.rows, decoded.origin, upserts
         origin = decoded.origin if decoded.origin is not None else _upto(count)
         gone = pa.array([i for i, value in enumerate(values) if value is None], pa.int32())
-        kinds = pa.array([UPDATE_AFTER] * count + [DELETE] * len(gone), pa.int8())
-        if not len(gone):
-            return decoded.rows, origin, kinds
+        deletes = pa.repeat(pa.scalar(DELETE, pa.int8()), len(gone))
+        kinds = pa.concat_arrays([upserts, deletes])
         nulls = [pa.nulls(len(gone), column.type) for column in decoded.rows.columns]
         both = [
             pa.concat_arrays([column, null])
@@ -179,7 +181,10 @@ class Assembler:
         rows = pa.RecordBatch.from_arrays([c.take(order) for c in both], decoded.rows.schema.names)
         if not both:
             rows = _without_columns(len(whole))
-        return rows, whole.take(order), kinds.take(order)
+        origin = whole.take(order)
+        if len(origin) == len(values) and origin.equals(_upto(len(values))):
+            origin = None  # one row per message again, which is the cheap case for all that follows
+        return rows, origin, kinds.take(order)
 
     def _join_keys(
         self,
@@ -192,7 +197,7 @@ class Assembler:
         assert self._key is not None
         decoded = self._key.decode(keys)
         bad = [Rejected(index, f"key: {reason}") for index, reason in decoded.rejected]
-        if self._upsert:
+        if self._upsert and None in keys:
             bad += [Rejected(i, "the key is null") for i, key in enumerate(keys) if key is None]
         if decoded.origin is None and origin is None and not bad:
             return rows, origin, kinds, decoded.rows.columns, bad
