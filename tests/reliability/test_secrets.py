@@ -215,8 +215,12 @@ def watch(broker, folder, process, ui, topics):
     shown |= {
         f"message of {name}": repr(messages(broker, topics[name])).encode() for name in topics
     }
+    running = family(process.pid)
     os.kill(process.pid, signal.SIGINT)
     process.wait(120)
+    while any(Path(f"/proc/{pid}").exists() for pid in running):  # Spark writes to the last
+        assert time.monotonic() < deadline + 120, "the job's processes end with it"
+        time.sleep(0.2)
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "job.sql"]
     shown |= {str(path.relative_to(folder)): path.read_bytes() for path in files}
     return shown
