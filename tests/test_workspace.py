@@ -143,6 +143,7 @@ def test_examples_are_statements_that_the_sql_front_end_understands(kind, identi
 def test_formats_take_the_columns_of_their_example(identifier):
     cls = installed().find("format", identifier)
     plugin = installed().build("format", identifier, example_options(cls, installed()))
+    plugin = plugin.written_to("orders", "value")  # as the connector of the example does
     schema = arrow_schema(dict(column.split(" ", 1) for column in cls.example_columns))
     for writing in (False, True):
         assert list(plugin.schema_problems(schema, writing=writing)) == []
