@@ -59,6 +59,23 @@ def test_progress_that_was_seen_is_not_counted_again():
     assert job.metrics().source("t")["numRecordsIn"] == 15
 
 
+def test_a_query_that_has_told_nothing_new_is_asked_for_one_piece_only():
+    class Remote:
+        isActive, id, asked = True, "q", 0
+        lastProgress = progress(0, 10)
+
+        @property
+        def recentProgress(self):
+            self.asked += 1
+            return [self.lastProgress]
+
+    job = StreamJob("job", Remote(), ABOUT)
+    for _ in range(5):
+        job.monitor.sample(now=True)
+    assert job.metrics().source("t")["numRecordsIn"] == 10
+    assert job.query.asked == 1
+
+
 def test_lag_is_what_the_log_holds_beyond_the_batch():
     end = {"offsets": {"t": {"0": 5, "1": 7}}, "tasks": 2}
     latest = {"offsets": {"t": {"0": 10, "1": 7, "2": 3}}, "table": "t"}

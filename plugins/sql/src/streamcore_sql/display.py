@@ -184,8 +184,7 @@ def view(looks: Sequence[Progress], height: int) -> Any:
         grid.add_column(overflow="fold")
         told = {name: text for name, text in figures(look).items() if text}
         for name, text in told.items():
-            late = name == "lag" and ("never" in text or look.dead_lettered)
-            grid.add_row(f"  {name}", RichText(text, "yellow" if late else ""))
+            grid.add_row(f"  {name}", RichText(text, "yellow" if _is_worrying(name, text) else ""))
             if name == "lag" and len(look.lag_by_topic) > 1:
                 grid.add_row("", RichText(_topics(look), "dim"))
         if look.done is not None:
@@ -195,6 +194,10 @@ def view(looks: Sequence[Progress], height: int) -> Any:
     if lines > height:
         return Group(*(RichText(line(look), no_wrap=True, overflow="ellipsis") for look in looks))
     return Group(*blocks)
+
+
+def _is_worrying(name: str, text: str) -> bool:
+    return name == "let go" or (name == "lag" and "never" in text)
 
 
 def _topics(look: Progress) -> str:

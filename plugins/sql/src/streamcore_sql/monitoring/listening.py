@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from streamcore import reports
@@ -9,11 +10,16 @@ from streamcore import reports
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG = logging.getLogger("streamcore.monitoring")
+
 
 def listen_on(spark: SparkSession) -> None:
     """Listen for the tasks of a session: on loopback, unless they run on other machines."""
     if reports.listening() is None:
-        reports.listen(_host(spark))
+        try:
+            reports.listen(_host(spark))
+        except OSError as error:  # then figures that only tasks know are absent
+            _LOG.warning("what tasks report cannot be heard: %s", error)
 
 
 def _host(spark: SparkSession) -> str:

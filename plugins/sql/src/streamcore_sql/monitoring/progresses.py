@@ -24,14 +24,17 @@ class Progresses:
             stamp = (plain["timestamp"], plain["batchId"])
             if stamp == self._last:
                 break
-            found.append(plain)
+            if not found or found[-1] != plain:
+                found.append(plain)
         if found:
             self._last = (found[0]["timestamp"], found[0]["batchId"])
         return found[::-1]
 
     def _texts(self) -> Any:
         """The newest first, so that old ones need not be fetched."""
-        if self._java is None:  # Spark Connect sends them all at once
+        if self._java is None:  # Spark Connect: only all of them or the last one can be asked for
+            if (last := getattr(self._query, "lastProgress", None)) is not None:
+                yield last.json
             yield from (each.json for each in reversed(self._query.recentProgress))
             return
         recent = self._java.recentProgress()

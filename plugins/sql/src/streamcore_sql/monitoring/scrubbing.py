@@ -14,6 +14,10 @@ from ..masking import MASK, is_secret_key
 _SHORTEST = 4
 """Shorter texts are part of too many words to be looked for; their option is masked anyway."""
 _WITHIN = re.compile(r"""(?:password|secret)\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
+_OURS = frozenset(
+    {"id", "job", "name", "table", "side", "connector", "query", "status", "event", "level", "time"}
+)
+"""Names and ids that we give; a password that is a common word must not change them."""
 
 Options = Mapping[str, str | Secret]
 
@@ -47,11 +51,14 @@ class Secrets:
         return text
 
     def clean(self, value: Any) -> Any:
-        """A JSON value without any of them."""
+        """A JSON value without any of them; what we look things up by is left as it is."""
         if isinstance(value, str):
             return self.scrub(value)
         if isinstance(value, Mapping):
-            return {self.scrub(str(key)): self.clean(each) for key, each in value.items()}
+            return {
+                key: each if key in _OURS and isinstance(each, str) else self.clean(each)
+                for key, each in value.items()
+            }
         if isinstance(value, (list, tuple)):
             return [self.clean(each) for each in value]
         return value
