@@ -1,5 +1,6 @@
 """Real services on loopback, started from packages: nothing but Java and pip is needed."""
 
+from .browser import Browser
 from .kafka import KafkaBroker, KafkaCluster, SecureKafkaBroker
 from .kinesis import KinesisEmulator
 from .process import ServiceError
@@ -10,6 +11,7 @@ from .spark_connect import SparkConnect
 from .sts import Sts
 
 __all__ = [
+    "Browser",
     "KafkaBroker",
     "KafkaCluster",
     "KafkaProxy",
