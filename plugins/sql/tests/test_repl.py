@@ -53,7 +53,8 @@ def offered():
 
 def test_tab_completes_keywords_tables_and_their_columns(offered):
     assert offered("SEL") == ["SELECT"]
-    assert "orders" in offered("SELECT * FROM or")
+    assert offered("SELECT * FROM or") == ["orders"]
+    assert "ORDER" in offered("SELECT * FROM orders or")
     assert "amount" in offered("SELECT * FROM orders WHERE am")
     assert "amount" not in offered("SELECT am")
     assert offered("\\he") == ["\\help"]

@@ -35,6 +35,7 @@ _OPTION_KEY = re.compile(r"'([\w.*-]*)$")
 _OPTION_VALUE = re.compile(r"'([\w.-]+)'\s*=\s*'([\w.-]*)$")
 _CONNECTOR = re.compile(r"'connector'\s*=\s*'([\w-]+)'", re.IGNORECASE)
 _FORMAT = re.compile(r"'((?:key\.|value\.)?)format'\s*=\s*'([\w-]+)'", re.IGNORECASE)
+_TABLE_EXPECTED = re.compile(r"\b(FROM|JOIN|INTO|DESC|DESCRIBE|LIKE)\s+[\w$]+$", re.IGNORECASE)
 _WORD = re.compile(r"[\w$]*$")
 _WITH = re.compile(r"\bWITH\s*\([^)]*$", re.IGNORECASE)
 
@@ -66,6 +67,8 @@ class SqlCompleter(Completer):
     def _words(self, text: str) -> Iterator[str]:
         tables = self._catalog.list((CreateTable, CreateView))
         yield from tables
+        if _TABLE_EXPECTED.search(text):
+            return
         yield from self._catalog.list(CreateFunction)
         for name in tables:
             if re.search(rf"\b{re.escape(name)}\b", text):
