@@ -12,8 +12,9 @@ from streamcore import StreamcoreError
 
 from .failures import message_of
 from .monitoring.about import About
+from .monitoring.heard import batch_tables
 from .monitoring.metrics import Metrics, together
-from .monitoring.monitor import Monitor, batch_tables
+from .monitoring.monitor import Monitor
 from .monitoring.scrubbing import SECRETS
 
 if TYPE_CHECKING:

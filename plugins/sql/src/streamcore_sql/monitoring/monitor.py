@@ -12,6 +12,7 @@ from typing import Any
 from streamcore import reports
 
 from .about import About
+from .heard import Table, heard
 from .history import History
 from .lags import Lag, lags, offset
 from .metrics import Metrics, TableMetrics
@@ -21,30 +22,7 @@ from .scrubbing import SECRETS
 
 _BEFORE_ANY_ROW = "1970-01-01"
 _FRESH_ENOUGH = 0.4
-_SOURCE_COUNTS = {
-    "records": "numRecordsIn",
-    "bytes": "numBytesIn",
-    "skipped": "numRecordsSkipped",
-    "dead-lettered": "numRecordsDeadLettered",
-    "ignored": "numRecordsIgnored",
-    "lost": "numRecordsLost",
-    "retries": "numRetries",
-}
-_SINK_COUNTS = {
-    "rows": "numRecordsOut",
-    "bytes": "numBytesOut",
-    "retries": "numRetries",
-    "transactions": "numTransactions",
-    "repeated-transactions": "numRepeatedTransactions",
-}
-_MARKS = {
-    "fetch-lag-ms": "currentFetchEventTimeLag",
-    "emit-lag-ms": "currentEmitEventTimeLag",
-    "send-ms": "currentSendTime",
-}
 _RATED = ("numRecordsIn", "numBytesIn", "numRecordsOut", "numBytesOut")
-
-Table = tuple[str, str]
 
 
 class Monitor:
@@ -137,7 +115,7 @@ class Monitor:
         tables: dict[Table, dict[str, float]] = {
             (each.table, each.side): {} for each in self.about.tables
         }
-        for table, told in _heard(self.id).items():
+        for table, told in heard(self.id).items():
             tables.setdefault(table, {}).update(told)
         for name, rows in self._rows_in.items():
             if name:
@@ -268,24 +246,3 @@ class Monitor:
 def _watermark(progress: Plain | None) -> str:
     found = str(((progress or {}).get("eventTime") or {}).get("watermark") or "")
     return "" if found.startswith(_BEFORE_ANY_ROW) else found
-
-
-def batch_tables(group: str, about: About) -> tuple[TableMetrics, ...]:
-    """What the tasks of a batch job told; `group` is the job group they run in."""
-    connectors = {(each.table, each.side): each.connector for each in about.tables}
-    told = _heard(group)
-    return tuple(
-        TableMetrics(*table, connectors.get(table, ""), told.get(table, {}))
-        for table in {**connectors, **told}
-    )
-
-
-def _heard(query: str) -> dict[Table, dict[str, float]]:
-    collector = reports.listening()
-    heard = collector.heard(query) if collector and query else {}
-    tables: dict[Table, dict[str, float]] = {}
-    for table, said in heard.items():
-        names = _SOURCE_COUNTS if table[1] == "source" else _SINK_COUNTS
-        tables[table] = {names[key]: count for key, count in said.counts.items() if key in names}
-        tables[table] |= {_MARKS[key]: mark for key, mark in said.marks.items() if key in _MARKS}
-    return tables
