@@ -22,7 +22,7 @@ def report(bench, scale, seconds):
     scale.measured["restarts of the job"] = str(bench.restarts)
 
 
-@scenario(9, small={"rows": 4_000, "kills": 1}, full={"rows": 1_000_000, "kills": 20})
+@scenario(9, small={"rows": 4_000, "kills": 1}, full={"rows": 1_000_000, "kills": 20}, always=False)
 def test_leaders_and_coordinators_killed_one_by_one_lose_nothing(cluster, bench, spark, scale):
     """Each broker leads some partitions and coordinates some transactions."""
     dice = random.Random(scale.seed)
@@ -45,7 +45,9 @@ def test_leaders_and_coordinators_killed_one_by_one_lose_nothing(cluster, bench,
     report(bench, scale, seconds)
 
 
-@scenario(10, small={"rows": 2_000, "seconds": 3}, full={"rows": 300_000, "seconds": 90})
+@scenario(
+    10, small={"rows": 2_000, "seconds": 3}, full={"rows": 300_000, "seconds": 90}, always=False
+)
 def test_a_broker_that_freezes_only_delays(cluster, bench, spark, scale):
     dice = random.Random(scale.seed)
     bench = bench(cluster, partitions=3, spark=spark)

@@ -166,7 +166,7 @@ def reshard(emulator, stream, dice):
 
 @scenario(
     20,
-    small={"rows": 1_500, "reshards": 4, "kills": 2},
+    small={"rows": 1_200, "reshards": 3, "kills": 2},
     full={"rows": 50_000, "reshards": 20, "kills": 5},
 )
 def test_shards_split_and_merged_under_load_and_kills_are_read_once(emulator, stream, scale):

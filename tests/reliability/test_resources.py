@@ -88,7 +88,7 @@ def test_bombs_are_rejected_soon_and_cheaply(scale):
     scale.measured["most memory"] = f"{largest} MB"
 
 
-@scenario(30, small={"rows": 1_500, "kilobytes": 100}, full={"rows": 60_000, "kilobytes": 100})
+@scenario(30, small={"rows": 1_000, "kilobytes": 100}, full={"rows": 60_000, "kilobytes": 100})
 def test_a_slow_sink_slows_the_copy_and_loses_nothing(broker, bench, spark, scale):
     """Only what is written goes through the slow line; it is slower than what is read."""
     bench = bench(broker, spark=spark)

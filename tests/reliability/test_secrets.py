@@ -246,9 +246,11 @@ def evidence(secure, tmp_path_factory):
     wrong = secured(broker, canaries["wrong"])
     bad = table("t", "id BIGINT", connector="kafka", topic=topics["in"], format="json", **wrong)
     mistaken = table("u", "id BIGINT", connector="kafka", **{"sasl.password": canaries["wrong"]})
-    for name, text in {"refused": bad, "mistaken": mistaken}.items():
-        query = f"SELECT * FROM {text.split()[2]};"
-        process, _ = job(home / name, text + query, "--once")
+    failing = {
+        name: job(home / name, f"{text} SELECT * FROM {text.split()[2]};", "--once")[0]
+        for name, text in {"refused": bad, "mistaken": mistaken}.items()
+    }
+    for name, process in failing.items():
         assert process.wait(400) != 0
         shown[name] = (home / name / "said.log").read_bytes()
     for words in (["list-plugins"], ["describe", "connector", "kafka"]):

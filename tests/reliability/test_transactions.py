@@ -90,7 +90,7 @@ def test_a_marker_that_expired_after_the_commit_is_an_error_and_not_a_repetition
         writer.verify(scale.seed)
 
 
-@scenario(13, small={"rows": 500, "seconds": 8}, full={"rows": 50_000, "seconds": 300})
+@scenario(13, small={"rows": 500, "seconds": 3}, full={"rows": 50_000, "seconds": 300})
 def test_a_transaction_that_hangs_on_the_source_is_named_and_waited_for(
     broker, bench, spark, scale, capfd
 ):
