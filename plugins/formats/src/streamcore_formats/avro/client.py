@@ -164,8 +164,9 @@ class Registry:
                 ) from None
             raise self._refused(error, f"asked to register subject '{subject}'") from None
 
-    def _patiently(self, call: Callable[[], T], patience: float = PATIENCE) -> T:
+    def _patiently(self, call: Callable[[], T], patience: float | None = None) -> T:
         """Call until the registry answers; what it answers is the caller's business."""
+        patience = PATIENCE if patience is None else patience
         start, wait = time.monotonic(), 0.1
         while True:
             try:
