@@ -197,5 +197,6 @@ def start(given, home):
 
 def stop(job):
     """All at once, as when a machine loses its power."""
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
+    if job.poll() is None:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()

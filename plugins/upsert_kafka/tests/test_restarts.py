@@ -11,7 +11,16 @@ from collections import Counter
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql import functions as F
+from streamcore import Column, Table
+from streamcore.registry import installed
+from streamcore.spark.carrier import pack
+from streamcore.spark.types import spark_schema
 
+KIND = Column("_row_kind", "STRING", metadata="row-kind", virtual=True)
+COLUMNS = (Column("id", "BIGINT", nullable=False), Column("word", "STRING"))
+STATE = Table(COLUMNS, "state", ("id",))
+CHANGES = Table((*COLUMNS, KIND), "state", ("id",))
 JOB = """
 import sys
 import streamcore
@@ -114,5 +123,54 @@ def start(script, home):
 
 def stop(job):
     """All at once, as when a machine loses its power."""
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
+    if job.poll() is None:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_a_million_keys_of_state_are_taken_up_again_within_a_minute(
+    spark, kafka, kafka_topic, tmp_path
+):
+    topic, keys = kafka_topic(4), 1_000_000
+    options = {
+        "topic": topic,
+        "properties.bootstrap.servers": kafka.bootstrap_servers,
+        "key.format": "json",
+        "value.format": "json",
+        "changelog.normalize": "true",
+    }
+    connector = installed().build("connector", "upsert-kafka", options)
+    named = {"connector": "upsert-kafka", **options}
+
+    def write(rows, word):
+        frame = spark.range(0, rows, 1, 2).select("id", F.lit(word).alias("word"))
+        frame.write.format("streamcore").options(**pack(named, STATE)).mode("append").save()
+
+    def load(table):
+        reader = spark.readStream.format("streamcore").options(**pack(named, table))
+        return reader.schema(spark_schema(table.output)).load()
+
+    def run():
+        told = []
+        frame = connector.stream_frame(load, CHANGES)
+        writer = frame.writeStream.outputMode("update")
+        writer = writer.foreachBatch(lambda batch, _: told.append(kinds(batch)))
+        writer = writer.option("checkpointLocation", str(tmp_path / "state"))
+        began = time.monotonic()
+        writer.trigger(availableNow=True).start().awaitTermination()
+        return sum(told, Counter()), time.monotonic() - began
+
+    write(keys, "first")
+    assert run()[0] == {"+I": keys}
+    write(1_000, "second")
+    found, seconds = run()
+    assert found == {"-U": 1_000, "+U": 1_000}
+    assert seconds <= 60
+
+
+def kinds(batch):
+    return Counter(
+        {row["_row_kind"]: row["count"] for row in batch.groupBy("_row_kind").count().collect()}
+    )
