@@ -99,3 +99,29 @@ def test_every_unknown_table_is_named(session):
     first, second = caught.value.problems
     assert first.hint == "Did you mean 'numbers'?"
     assert "letters" in second.trouble
+
+
+def test_an_unknown_function_or_window_is_named_at_its_place(session):
+    session.execute(NUMBERS)
+    with pytest.raises(SqlError) as caught:
+        session.execute("SELECT id, NOSUCH(id) FROM numbers")
+    assert (caught.value.trouble, caught.value.column) == ("no function called 'NOSUCH'", 12)
+    with pytest.raises(SqlError) as caught:
+        session.execute(
+            "SELECT * FROM TABLE(TUMBEL(TABLE numbers, DESCRIPTOR(id), INTERVAL '1' DAY))"
+        )
+    assert (caught.value.trouble, caught.value.column) == (
+        "no window function called 'TUMBEL'",
+        21,
+    )
+    assert caught.value.hint == "Did you mean 'TUMBLE'?"
+
+
+def test_a_join_that_would_wait_for_ever_says_what_to_add(session):
+    session.execute(
+        """CREATE TABLE ticks (id BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+        WITH ('connector' = 'datagen')"""
+    )
+    with pytest.raises(SqlError) as caught:
+        session.execute("SELECT a.id FROM ticks AS a FULL JOIN ticks AS b ON a.id = b.id")
+    assert "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' HOUR" in caught.value.hint

@@ -51,6 +51,10 @@ def located(error: BaseException, query: SqlText, columns: Iterable[str] = ()) -
         name = next(_suspects(error), "")
         hint = did_you_mean(name, columns) or f"Columns: {', '.join(dict.fromkeys(columns))}."
         return SqlError(f"no column called '{name}'", place, hint)
+    if condition.startswith("UNRESOLVED_ROUTINE"):
+        name = next(_suspects(error), "")
+        hint = "Both Flink's functions and Spark's are known; CREATE FUNCTION adds one in Python."
+        return SqlError(f"no function called '{name}'", place, hint)
     return SqlError(message_of(error), place)
 
 

@@ -30,6 +30,11 @@ def check_mode(frame: DataFrame, mode: str, query: SqlText) -> None:
     except AnalysisException as error:
         reason = message_of(error)
         hint = ""
-        if "without watermark" in reason or "watermark" in reason:
+        if "range condition" in reason:
+            hint = (
+                "Such a join must also say how far apart the rows may be, such as "
+                "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' HOUR, with a WATERMARK on both."
+            )
+        elif "watermark" in reason:
             hint = "Declare a WATERMARK on the time column of the table."
         raise SqlError(f"Spark cannot run this on a stream: {reason}", query.place, hint) from error

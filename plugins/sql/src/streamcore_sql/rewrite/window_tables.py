@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ..errors import SqlError
+from ..errors import SqlError, did_you_mean
 from .context import Context, named, select_from, spark_sql
 from .durations import duration, milliseconds
 from .placeholders import Call
@@ -28,6 +28,17 @@ def expand_windows(tree: exp.Expr, windows: Windows) -> None:
         call = windows.context.call_of(node)
         if call and call.name in _ARGUMENTS:
             table.replace(_subquery(node, call, table.args.get("alias"), windows))
+        elif isinstance(node, exp.Anonymous):
+            _refuse_unknown(node, windows.context)
+
+
+def _refuse_unknown(node: exp.Anonymous, context: Context) -> None:
+    if any(context.is_call(each, "DESCRIPTOR") for each in node.expressions):
+        call = context.call_of(node)
+        name = call.name if call else str(node.this).upper()
+        hint = did_you_mean(name, _ARGUMENTS) or f"There are {', '.join(_ARGUMENTS)}."
+        place = call.place if call else context.place(node)
+        raise SqlError(f"no window function called '{name}'", place, hint)
 
 
 def _subquery(
