@@ -6,22 +6,13 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
-from streamcore import Problem, Table, at_least, between, option
+from streamcore import Problem, at_least, between, option
 
 from .arns import arn_complaint, parse_arn
 from .options import StreamTable, checked_region
 from .settings import Backoff, FanOut, Lifecycle, Position, ReaderType, SinkSettings, SourceSettings
 from .timestamps import DEFAULT_PATTERN, compiled, parse_timestamp
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import (
-        DataSourceReader,
-        DataSourceStreamReader,
-        DataSourceStreamWriter,
-        DataSourceWriter,
-    )
 
 _CLOCKS_DIFFER = timedelta(minutes=1)
 RETRIES = Backoff(50, timedelta(milliseconds=300), timedelta(seconds=1))
@@ -184,26 +175,6 @@ class Kinesis(StreamTable):
             self.slice,
             self.parallelism,
         )
-
-    def reader(self, table: Table) -> DataSourceReader:
-        from .source import KinesisReader
-
-        return KinesisReader(self, self.source_settings(), table)
-
-    def stream_reader(self, table: Table) -> DataSourceStreamReader:
-        from .source import KinesisStreamReader
-
-        return KinesisStreamReader(self, self.source_settings(), table)
-
-    def writer(self, table: Table) -> DataSourceWriter:
-        from .sink import KinesisWriter
-
-        return KinesisWriter(self, self._sink(), table)
-
-    def stream_writer(self, table: Table) -> DataSourceStreamWriter:
-        from .sink import KinesisStreamWriter
-
-        return KinesisStreamWriter(self, self._sink(), table)
 
     def _sink(self) -> SinkSettings:
         return self.sink_settings(self.region, {"StreamARN": self.arn}, parse_arn(self.arn).stream)

@@ -7,22 +7,13 @@ import warnings
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING
 
-from streamcore import OptionWarning, Problem, Secret, Table, at_least, between, option
+from streamcore import OptionWarning, Problem, Secret, at_least, between, option
 
 from .connector import timestamp_problems
 from .options import StreamTable, checked_region
 from .settings import Backoff, FanOut, Lifecycle, Position, ReaderType, SinkSettings, SourceSettings
 from .timestamps import DEFAULT_PATTERN, parse_timestamp
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import (
-        DataSourceReader,
-        DataSourceStreamReader,
-        DataSourceStreamWriter,
-        DataSourceWriter,
-    )
 
 ITERATOR_LIVES = 300_000
 _RECOVERABLE = re.compile(r"error\.recoverable\[(\d+)\]\.exception")
@@ -350,26 +341,6 @@ class KinesisLegacy(StreamTable):
             self.slice,
             self.parallelism,
         )
-
-    def reader(self, table: Table) -> DataSourceReader:
-        from .source import KinesisReader
-
-        return KinesisReader(self, self.source_settings(), table)
-
-    def stream_reader(self, table: Table) -> DataSourceStreamReader:
-        from .source import KinesisStreamReader
-
-        return KinesisStreamReader(self, self.source_settings(), table)
-
-    def writer(self, table: Table) -> DataSourceWriter:
-        from .sink import KinesisWriter
-
-        return KinesisWriter(self, self._sink(), table)
-
-    def stream_writer(self, table: Table) -> DataSourceStreamWriter:
-        from .sink import KinesisStreamWriter
-
-        return KinesisStreamWriter(self, self._sink(), table)
 
     def _sink(self) -> SinkSettings:
         return self.sink_settings(self.region, {"StreamName": self.stream}, self.stream)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from streamcore import (
@@ -28,7 +28,15 @@ from streamcore.values import is_link_local
 
 from .arns import region_complaint
 from .partition_keys import partition_problems
-from .settings import Endpoint, SinkSettings
+from .settings import Endpoint, SinkSettings, SourceSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
 
 METADATA = {
     "timestamp": MetadataKey("TIMESTAMP_LTZ(3) NOT NULL", "When the record arrived at the stream."),
@@ -213,6 +221,33 @@ class StreamTable(Connector):
                     "cannot be set on a table that is PARTITIONED BY columns; remove one of them",
                 )
         yield from self.format.schema_problems(table.physical, writing=writing)
+
+    def reader(self, table: Table) -> DataSourceReader:
+        from .source import KinesisReader
+
+        return KinesisReader(self, self.source_settings(), table)
+
+    def stream_reader(self, table: Table) -> DataSourceStreamReader:
+        from .source import KinesisStreamReader
+
+        return KinesisStreamReader(self, self.source_settings(), table)
+
+    def writer(self, table: Table) -> DataSourceWriter:
+        from .sink import KinesisWriter
+
+        return KinesisWriter(self, self._sink(), table)
+
+    def stream_writer(self, table: Table) -> DataSourceStreamWriter:
+        from .sink import KinesisStreamWriter
+
+        return KinesisStreamWriter(self, self._sink(), table)
+
+    def source_settings(self) -> SourceSettings:
+        """The read side, in the words of each connector."""
+        raise NotImplementedError
+
+    def _sink(self) -> SinkSettings:
+        raise NotImplementedError
 
     def service(self, region: str | None) -> Endpoint:
         """Whom to talk to, with the deprecated producer keys translated."""
