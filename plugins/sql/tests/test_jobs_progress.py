@@ -18,6 +18,13 @@ ABOUT = About((table_about("t", "source", "kafka", {}), table_about("o", "sink",
 stamps = itertools.count()
 
 
+def idle(batch):
+    """What Spark tells every ten seconds while nothing comes."""
+    told = json.loads(progress(batch, 0).json)
+    told["durationMs"] = {"triggerExecution": 3, "latestOffset": 3}
+    return SimpleNamespace(json=json.dumps(told))
+
+
 def progress(batch, rows, *, end=None, latest=None, watermark=None, written=-1, late=0):
     body = {
         "timestamp": f"2024-05-01T10:00:00.{next(stamps):03d}Z",
@@ -47,6 +54,12 @@ def test_rows_add_up_over_batches_and_idle_triggers_count_nothing():
     assert (found.rows_in, found.rows_out, found.batch) == (30, 10, 1)
     assert found.batch_seconds == 2
     assert found.state_rows == 7
+
+
+def test_the_last_batch_is_not_forgotten_while_nothing_comes():
+    found = look(progress(0, 10), idle(1), idle(1))
+    assert (found.batch, found.batch_seconds) == (0, 2)
+    assert found.phases == {"addBatch": 1500, "walCommit": 500}
 
 
 def test_progress_that_was_seen_is_not_counted_again():

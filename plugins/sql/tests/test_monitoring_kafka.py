@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_pla
 from streamcore.cli import main
 from streamcore.testing.services.kafka import unique_name
 from streamcore_sql import Session
+from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.monitoring import jobfiles
 from streamcore_sql.monitoring.surfaces import Surfaces
 
@@ -135,6 +136,48 @@ def test_changes_are_counted_at_both_ends_of_upsert_tables(spark, kafka, tmp_pat
     assert users["currentEmitEventTimeLag"] >= users["currentFetchEventTimeLag"] >= 0
     assert totals["currentSendTime"] > 0
     assert totals["numBytesOut"] == users["numBytesIn"]
+
+
+YAML = r"""
+source:
+  type: kafka
+  name: changes
+  topic: ${source}
+  properties.bootstrap.servers: ${brokers}
+  properties.client.id: ${secret_values.pw}
+  scan.startup.mode: earliest-offset
+  value.format: debezium-json
+sink:
+  type: upsert-kafka
+  properties.bootstrap.servers: ${brokers}
+route:
+  - source-table: shop.(\.*)
+    sink-table: ${source}.$1
+"""
+
+
+def test_a_job_file_is_seen_as_well(spark, kafka, tmp_path):
+    source = kafka.create_topic(unique_name("shop"))
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for table in ("orders", "items"):
+        kafka.create_topic(f"{source}.{table}")
+        for n in range(6):
+            told = {"before": None, "after": {"id": n}, "op": "c"}
+            value = json.dumps({**told, "source": {"db": "shop", "table": table}})
+            producer.produce(source, value, json.dumps({"id": n}))
+    producer.flush()
+    given = {"brokers": kafka.bootstrap_servers, "source": source}
+    folder, secrets = str(tmp_path), {"pw": CANARY}
+    session = Session(spark, checkpoint=folder, once=True, variables=given, secrets=secrets)
+    job = session.start(prepare_job(session, YAML, "job.yaml", lambda: None))
+    assert job.wait(200)
+    found = job.metrics()
+    assert until(lambda: job.metrics().sink().get("numRecordsOut") == 12), found
+    assert found.source("changes")["numRecordsIn"] == 12
+    assert found.source("changes")["pendingRecords"] == 0
+    assert found.sink().connector == "upsert-kafka"
+    assert "shop" in job.monitor.about.plan()
+    assert CANARY not in repr((job.monitor.about, job.monitor.about.plan()))
 
 
 def test_a_scraper_finds_them_valid_in_both_of_its_texts(surfaces):

@@ -32,7 +32,8 @@ class Monitor:
         self.about = about or About()
         self.history = History()
         self.last: Plain | None = None
-        """Spark's latest progress."""
+        """What Spark told of the last batch, whatever idle triggers have told since."""
+        self._latest: Plain | None = None
         self._progresses = Progresses(query)
         self._query = query
         self.id = ""
@@ -66,7 +67,9 @@ class Monitor:
             self.history.add(self._point())
 
     def _take(self, progress: Plain) -> None:
-        self.last = progress
+        self._latest = progress
+        if "addBatch" in progress["durationMs"]:
+            self.last = progress
         for source in progress["sources"]:
             name = self._name(source, progress["sources"])
             latest = offset(source.get("latestOffset"))
@@ -146,7 +149,7 @@ class Monitor:
                 )
                 for table, found in self._tables.items()
             ]
-            watermark = _watermark(self.last)
+            watermark = _watermark(self._latest)
             phases = dict(self.last["durationMs"]) if self.last else {}
             phases.pop("triggerExecution", None)
             figures = self._own(watermark)
