@@ -300,8 +300,11 @@ class Connector(Plugin):
         yield from ()
 
     def online_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
-        """Ask the system whether the table is there for us; `check --online` calls it."""
-        if not writing and self.can("stream_reader"):
+        """Ask the system whether the table is there for us; `check --online` calls it.
+
+        Where a connector does not override this, what can be read is taken to be there for writing.
+        """
+        if self.can("stream_reader"):
             self.stream_reader(table).initialOffset()
         yield from ()
 

@@ -84,8 +84,8 @@ def test_systems_are_asked_whether_tables_are_there_for_us(checked, kafka, kafka
     assert status == 1
     assert [found["verdict"] for found in findings] == ["same", "same", "wrong", "same"]
     assert [found["online"] for found in findings] == [
-        ["'views' is there and can be read"],
-        ["'counts' is there and can be written"],
+        ["'views' is there to be read"],
+        ["'counts' is there to be written"],
         [],
         [],
     ]

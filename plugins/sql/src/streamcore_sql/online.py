@@ -35,4 +35,4 @@ def ask(bound: Bound, *, writing: bool) -> str:
     if problems:
         trouble = "\n".join(f"table '{bound.name}': {problem}" for problem in problems)
         raise SqlError(trouble, bound.statement.name.place)
-    return f"'{bound.name}' is there and can be {'written' if writing else 'read'}"
+    return f"'{bound.name}' is there to be {'written' if writing else 'read'}"
