@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from streamcore import ConnectionFailed
+from streamcore import Column, ConnectionFailed, Table
 from streamcore.testing.services import SecureKafkaBroker
 from streamcore_kafka import consumers
 from streamcore_kafka.fetching import Fetcher
@@ -90,3 +90,20 @@ def test_a_group_we_may_not_use_stops_no_query_that_starts_elsewhere(
     assert "offsets of group 'not-hers' were not committed" in caplog.text
     with pytest.raises(ConnectionFailed, match="does not allow our user to use the consumer group"):
         drive(topic, {**given, "scan.startup.mode": "group-offsets"})
+
+
+def test_what_we_may_not_do_is_known_before_a_job_starts(guarded, login, table, produce, people):
+    topic = filled(guarded, produce, people, "asked-first")
+    alice = table(topic, login("alice", "alice-secret"))
+    columns = Table((Column("id", "BIGINT"),), "t")
+    (told,) = alice.online_problems(columns, writing=False)
+    assert "does not allow our user to use the topic" in told
+    guarded.grant("alice", "READ", "DESCRIBE", topic=topic, group="hers")
+    assert list(alice.online_problems(columns, writing=False)) == []
+    assert list(alice.online_problems(columns, writing=True)) == [
+        f"topic '{topic}': we may not write it; ask for an ACL that allows WRITE"
+    ]
+    admin = table(topic, login())
+    assert list(admin.online_problems(columns, writing=True)) == []
+    (missing,) = table("nowhere", login()).online_problems(columns, writing=True)
+    assert missing.startswith("topic 'nowhere' does not exist")
