@@ -1,4 +1,4 @@
-"""The same jobs on a cluster of separate processes, whose executors are killed or run twice."""
+"""The same jobs on a cluster of separate processes, whose executors are killed."""
 
 from __future__ import annotations
 
@@ -133,27 +133,3 @@ def latest(broker, topic):
                 found[row["key"]] = row["n"]
     consumer.close()
     return found
-
-
-@scenario(
-    4, small={"rows": 30_000, "seconds": 8}, full={"rows": 200_000, "seconds": 30}, always=False
-)
-def test_tasks_that_run_twice_at_a_time_write_once(broker, workers, bench, scale):
-    """Speculation starts a second attempt of a task that sleeps before its commit."""
-    bench = bench(broker, partitions=4)
-    bench.copy.master = workers.master
-    bench.copy.spark |= SMALL | {
-        "spark.speculation": "true",
-        "spark.speculation.interval": "200ms",
-        "spark.speculation.multiplier": "1.1",
-        "spark.speculation.quantile": "0.1",
-        "spark.speculation.task.duration.threshold": "2s",
-        "spark.executorEnv.STREAMCORE_FAILPOINT": f"commit:sleep={scale.seconds}@1",
-    }
-    bench.copy.source["scan.max-rows-per-batch"] = str(scale.rows)
-    bench.ledger.send(scale.rows)
-    bench.copy.start()
-    bench.live.wait_for(bench.ledger.rows, 900, bench.revive)
-    bench.recovers(1000, timeout=600)
-    bench.verdict()
-    scale.measured["restarts of the job"] = str(bench.restarts)
