@@ -16,11 +16,15 @@ from .measure import Case, Run, alternate
 from .setting import Setting
 
 
+_ROWS_IN_MEMORY = 100_000
+"""With fewer the allocators' own needs would show."""
+
+
 def cases(setting: Setting) -> Iterator[Case]:
     """Each format at once and in small batches, and the loop; its time is CPU time."""
     rows = QUICK_ROWS if setting.quick else ROWS
     for each in comparisons():
-        yield case(each, rows, 2 if setting.quick else 3)
+        yield case(each, rows, runs=2)
 
 
 def comparisons() -> list[Comparison]:
@@ -35,7 +39,7 @@ def case(each: Comparison, rows: int, runs: int) -> Case:
         each.against: _timed(each.loop, portions(each, data, LARGE), rows),
         f"ours, {SMALL} at a time": _timed(each.ours, portions(each, data, SMALL), rows),
     }
-    memory = peak(each.name, ROWS)  # with fewer rows the allocators' own needs would show
+    memory = peak(each.name, _ROWS_IN_MEMORY)
     what = (
         f"{each.name}: {rows:,} rows in batches of {LARGE:,}, per second of CPU; "
         f"all at once takes {memory:.1f}x of the payload in memory"
