@@ -15,7 +15,6 @@ from .formats import LARGE, QUICK_ROWS, ROWS, SMALL, Comparison, portions
 from .measure import Case, Run, alternate
 from .setting import Setting
 
-
 _ROWS_IN_MEMORY = 100_000
 """With fewer the allocators' own needs would show."""
 
