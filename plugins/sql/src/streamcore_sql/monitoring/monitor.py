@@ -21,7 +21,7 @@ from .rates import CatchUp, Rate
 from .scrubbing import SECRETS
 
 _BEFORE_ANY_ROW = "1970-01-01"
-_FRESH_ENOUGH = 0.4
+_FRESH_ENOUGH = 0.9
 _RATED = ("numRecordsIn", "numBytesIn", "numRecordsOut", "numBytesOut")
 
 

@@ -37,6 +37,9 @@ class Progresses:
                 yield last.json
             yield from (each.json for each in reversed(self._query.recentProgress))
             return
+        last = self._java.lastProgress()
+        if last is None or last.timestamp() == self._last[0]:
+            return
         recent = self._java.recentProgress()
         for at in range(len(recent) - 1, -1, -1):
             yield recent[at].json()
