@@ -257,9 +257,10 @@ class Assembler:
         if column.metadata is None:
             if column.name not in values:
                 return from_key[column.name]
-            if self._upsert and column.name in from_key:  # a tombstone has nothing but its key
-                return pc.coalesce(values[column.name], from_key[column.name])
-            return values[column.name]
+            found = values[column.name]
+            if self._upsert and found.null_count and column.name in from_key:
+                return pc.coalesce(found, from_key[column.name])  # a tombstone has only its key
+            return found
         if column.metadata.startswith("value."):
             return _cast(from_format[column.metadata.removeprefix("value.")], column.field.type)
         whole = metadata[column.metadata]
