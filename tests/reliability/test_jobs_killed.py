@@ -66,7 +66,8 @@ def test_python_workers_killed_under_a_query_leave_it_alive(broker, bench, scale
         while not (workers := task_workers(bench.copy.process.pid)):
             bench.copy.check()
             assert time.monotonic() < deadline, "no worker runs"
-            time.sleep(0.01)
+            bench.ledger.send(20)  # workers come with work
+            time.sleep(0.5)
         with contextlib.suppress(ProcessLookupError):
             os.kill(dice.choice(workers), signal.SIGKILL)
     bench.wait_for_all(timeout=600)
