@@ -16,17 +16,22 @@ from streamcore.testing.services.listening import family
 
 
 def usage(session):
-    """Megabytes of its Python processes, open files and threads of all."""
-    memory = files = threads = 0
+    """Of its Python processes megabytes and threads; open files of all; threads of its JVM.
+
+    Spark's pools grow to more than a hundred threads before they are used again.
+    """
+    memory = files = threads = java = 0
     for pid in family(session):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             status = Path(f"/proc/{pid}/status").read_text()
             fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-            threads += int(fields["Threads"])
             files += len(os.listdir(f"/proc/{pid}/fd"))
-            if "python" in fields["Name"]:
-                memory += int(fields["VmRSS"].split()[0])
-    return memory / 1024, files, threads
+            if "java" in fields["Name"]:
+                java += int(fields["Threads"])
+            else:
+                threads += int(fields["Threads"])
+                memory += int(fields.get("VmRSS", "0").split()[0])
+    return memory / 1024, files, threads, java
 
 
 @scenario(31, small={"batches": 40}, full={"batches": 10_000}, always=False)
@@ -46,12 +51,14 @@ def test_batch_after_batch_leaves_memory_files_and_threads_as_they_were(broker, 
     bench.verdict()
     third = len(samples) // 3
     early, late = samples[:third], samples[-third:]
-    grown = [min(row[at] for row in late) - min(row[at] for row in early) for at in range(3)]
+    grown = [min(row[at] for row in late) - min(row[at] for row in early) for at in range(4)]
     scale.measured["memory"] = f"{grown[0]:+.1f} MB in {hours:.2f} h"
     scale.measured["files and threads"] = f"{grown[1]:+d}, {grown[2]:+d}"
+    scale.measured["threads of the JVM"] = f"{grown[3]:+d} to {max(row[3] for row in late)}"
     assert grown[0] <= max(10.0, hours), samples[:: max(1, len(samples) // 20)]
     assert grown[1] <= 5
     assert grown[2] <= 5
+    assert max(row[3] for row in late) <= 500
 
 
 # --- a full disk ----------------------------------------------------------------------------
