@@ -51,10 +51,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(GROUPS), default=list(GROUPS))
     parser.add_argument("--quick", action="store_true", help="smaller topics and fewer runs")
     parser.add_argument("--no-flink", action="store_true", help="leave Flink SQL out")
+    parser.add_argument(
+        "--runs", type=int, help="how often each side is measured; 5, or 3 if quick"
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     chosen = parser.parse_args()
     found: list[Case] = []
-    with sitting(quick=chosen.quick, with_flink=not chosen.no_flink) as setting:
+    with sitting(chosen.runs, quick=chosen.quick, with_flink=not chosen.no_flink) as setting:
         for name in chosen.only:
             for case in GROUPS[name](setting):
                 print(table(case), flush=True)

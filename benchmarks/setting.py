@@ -80,14 +80,14 @@ class Setting:
 
 
 @contextmanager
-def sitting(*, quick: bool, with_flink: bool) -> Iterator[Setting]:
+def sitting(runs: int | None, *, quick: bool, with_flink: bool) -> Iterator[Setting]:
     """Open everything, and close it again whatever happens."""
     with ExitStack() as stack:
         broker = stack.enter_context(KafkaBroker())
         yield Setting(
             broker,
             rows=1_000_000 if quick else 12_000_000,
-            runs=3 if quick else 5,
+            runs=runs or (3 if quick else 5),
             warmups=1,
             cores=os.cpu_count() or 2,
             with_flink=with_flink,
