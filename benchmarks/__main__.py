@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only NAME...] [--quick] [--no-flink] [--json FILE]`."""
+"""`python -m benchmarks [--only NAME...] [--quick] [--runs N] [--no-flink] [--json FILE]`."""
 
 from __future__ import annotations
 
