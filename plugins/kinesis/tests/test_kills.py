@@ -74,7 +74,7 @@ class Writer(threading.Thread):
                     for n in numbers
                 ],
             )
-            if time.monotonic() > due:
+            if time.monotonic() > due or (not self.reshards and 2 * first > self.count):
                 self.reshard()
                 due = time.monotonic() + self.every
 

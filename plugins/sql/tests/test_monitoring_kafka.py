@@ -267,9 +267,10 @@ def test_other_processes_see_the_job_its_lag_and_its_log(surfaces, session, capf
     (known,) = jobfiles.every()
     assert (known.name, known.pid, known.state) == ("orders", os.getpid(), "running")
     assert main(["jobs"]) == 0
-    listed = capfd.readouterr().out
-    assert "orders" in listed
-    assert job.monitor.about.checkpoint in listed
+    assert "orders" in capfd.readouterr().out
+    assert main(["jobs", "--format", "json"]) == 0
+    (listed,) = json.loads(capfd.readouterr().out)
+    assert listed["queries"][0]["checkpoint"] == job.monitor.about.checkpoint
     assert main(["lag", "orders", "--json"]) == 0
     told = json.loads(capfd.readouterr().out)
     assert [each["rows"] for each in told["lag"]] == [0, 0]
