@@ -39,6 +39,36 @@ def test_the_launcher_drops_every_copy_of_the_zips_and_keeps_the_rest():
     assert done.stdout.strip() == "first:second"
 
 
+STARTED_BEFORE = """
+import os
+from pyspark.sql import SparkSession
+
+quiet = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1",
+         "spark.driver.host": "127.0.0.1", "spark.log.level": "OFF"}
+builder = SparkSession.builder.master("local[1]")
+for key, value in quiet.items():
+    builder = builder.config(key, value)
+builder.getOrCreate().stop()
+
+import streamcore
+spark = streamcore.session("later", "local[1]", quiet)
+print("found", spark.sparkContext.parallelize([1], 1).map(lambda n: n + 1).collect())
+spark.stop()
+"""
+
+
+def test_a_jvm_that_was_started_before_gets_a_python_it_can_run():
+    environment = {key: value for key, value in os.environ.items() if key != "PYSPARK_PYTHON"}
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED_BEFORE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "found [2]" in done.stdout, done.stderr[-2000:]
+
+
 def test_workers_of_other_machines_and_of_another_spark_are_left_alone():
     plain = {"PYSPARK_PYTHON": sys.executable}
     assert worker_environment("spark://10.0.0.1:7077", {}) == plain

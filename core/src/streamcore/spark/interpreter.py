@@ -31,7 +31,7 @@ def worker_environment(master: str, given: Mapping[str, str] = os.environ) -> di
 
 
 def of_running_jvm() -> dict[str, str] | None:
-    """The same of the JVM that runs in this process's service already; None without one."""
+    """The same of the JVM that this process has started before; None if it has not."""
     if SparkContext._gateway is None:
         return None
     system = SparkContext._gateway.jvm.java.lang.System

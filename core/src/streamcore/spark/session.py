@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
-from .interpreter import of_running_jvm, worker_environment
+from .interpreter import LAUNCHER, of_running_jvm, worker_environment
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -53,12 +53,15 @@ def session(
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # its web pages heed nothing else
     if master or "spark.master" not in submitted:
         builder = builder.master(chosen)
-    environment = of_running_jvm() or worker_environment(chosen)
+    running = of_running_jvm()  # which keeps what it was started with
+    environment = worker_environment(chosen) if running is None else running
     python = environment.get("PYSPARK_PYTHON") or os.environ.get("PYSPARK_PYTHON", sys.executable)
+    if python == str(LAUNCHER) and not chosen.startswith("local"):
+        python = sys.executable
     for key, value in {**defaults(chosen, python), **given}.items():
         if key in given or key not in submitted:
             builder = builder.config(key, value)
-    with _added(environment):  # the JVM keeps what it starts with
+    with _added(environment):
         return builder.getOrCreate()
 
 
