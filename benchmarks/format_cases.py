@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from . import formats, formats_avro
-from .formats import LARGE, QUICK_ROWS, ROWS, SMALL, Comparison, portions
+from .formats import LARGE, QUICK_ROWS, ROWS, SMALL, Comparison, portions, rate
 from .measure import Case, Run, alternate
 from .setting import Setting
 
@@ -48,13 +47,7 @@ def case(each: Comparison, rows: int, runs: int) -> Case:
 
 def _timed(work: Callable[[Any], Any], parts: list[Any], rows: int) -> Callable[[], Run]:
     def run() -> Run:
-        gc.collect()
-        gc.disable()
-        start = time.process_time()
-        for part in parts:
-            work(part)
-        spent = time.process_time() - start
-        gc.enable()
+        spent = rows / rate(work, parts, rows)
         return Run(seconds=spent, rows=rows, cpu=spent)
 
     return run

@@ -6,6 +6,7 @@ import time
 import types
 import warnings
 
+import click
 import pytest
 from streamcore import ClashWarning, Connector, Format, Partitioner, PluginError, hookimpl
 from streamcore import registry as registry_module
@@ -384,7 +385,6 @@ def test_only_partitioners_can_be_named_by_path():
 
 
 def test_commands_are_loaded_only_when_asked_for_and_a_broken_one_breaks_no_plugin():
-    click = pytest.importorskip("click")
     calls = []
     made = types.ModuleType("with_commands")
     made.register_formats = hookimpl(lambda: [Lines])

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from confluent_kafka import Producer
 from streamcore.testing.codec import build
@@ -17,6 +18,8 @@ from streamcore.testing.services.kafka import unique_name
 from streamcore.types import arrow_schema
 
 MOST_MEGABYTES = 256
+ROOT = Path(__file__).parents[2]
+READ = str(ROOT / "plugins/kafka/tests/source/reading_memory.py")
 
 
 def varint(number):
@@ -168,7 +171,7 @@ def test_messages_of_ten_megabytes_do_not_fill_memory(broker, scale):
         producer.flush(60)
     arguments = [broker.direct_servers, topic, str(scale.messages)]
     done = subprocess.run(
-        [sys.executable, "-c", READ, *arguments], capture_output=True, text=True, timeout=3600
+        [sys.executable, READ, *arguments], capture_output=True, text=True, timeout=3600
     )
     assert done.returncode == 0, done.stderr
     size, grown = (int(word) for word in done.stdout.split())
@@ -176,28 +179,3 @@ def test_messages_of_ten_megabytes_do_not_fill_memory(broker, scale):
     assert size >= scale.messages * len(record)
     scale.measured["memory over idle"] = f"{grown} MB"
     assert grown <= 300
-
-
-READ = """
-import sys
-from streamcore import Column, Table
-from streamcore.registry import installed
-from streamcore_kafka.progress import Range
-from streamcore_kafka.reading import read_rows
-
-def peak():
-    lines = open("/proc/self/status").read().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
-
-servers, topic, count = sys.argv[1:]
-options = {"properties.bootstrap.servers": servers, "topic": topic, "format": "raw",
-           "scan.startup.mode": "earliest-offset"}
-kafka = installed().build("connector", "kafka", options)
-table = Table((Column("v", "BYTES"),), "t")
-import pyarrow.compute, pyspark.sql.datasource, streamcore_kafka.client
-idle, size = peak(), 0
-for batch in read_rows(kafka, table, [Range(topic, 0, 0, int(count))]):
-    size += batch.nbytes
-    del batch
-print(size, peak() - idle)
-"""

@@ -6,35 +6,14 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 from streamcore.testing.services import KafkaBroker
 from streamcore_kafka import consumers
 from streamcore_kafka.fetching import Fetcher
 from streamcore_kafka.progress import Range
 
-READ = """
-import sys
-from streamcore import Column, Table
-from streamcore.registry import installed
-from streamcore_kafka.progress import Range
-from streamcore_kafka.reading import read_rows
-
-def peak():
-    lines = open("/proc/self/status").read().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
-
-servers, topic, count = sys.argv[1:]
-options = {"properties.bootstrap.servers": servers, "topic": topic, "format": "raw",
-           "scan.startup.mode": "earliest-offset"}
-kafka = installed().build("connector", "kafka", options)
-table = Table((Column("v", "BYTES"),), "t")
-import pyarrow.compute, pyspark.sql.datasource, streamcore_kafka.client
-idle, size = peak(), 0
-for batch in read_rows(kafka, table, [Range(topic, 0, 0, int(count))]):
-    size += batch.nbytes
-    del batch
-print(size, peak() - idle)
-"""
+READ = str(Path(__file__).parent / "reading_memory.py")
 
 
 def test_memory_stays_bounded_by_bytes_and_not_by_the_number_of_records(
@@ -45,7 +24,7 @@ def test_memory_stays_bounded_by_bytes_and_not_by_the_number_of_records(
     produce(topic, [record] * count, settings={"message.max.bytes": 12_000_000})
     arguments = [kafka.bootstrap_servers, topic, str(count)]
     done = subprocess.run(
-        [sys.executable, "-c", READ, *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, READ, *arguments], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     size, grown = (int(word) for word in done.stdout.split())
