@@ -40,8 +40,8 @@ class InsertPlan:
         return tuple(dict.fromkeys((*self.query.notes, *self.sink.notes)))
 
 
-def plan_insert(insert: Insert, planner: QueryPlanner, catalog: Catalog) -> InsertPlan:
-    """Check both sides and everything between them; nothing is started."""
+def sink_of(insert: Insert, catalog: Catalog) -> Bound:
+    """The table that rows go into; raises what is wrong with it."""
     entry = catalog.find(insert.table)
     if isinstance(entry, CreateView):
         trouble = f"'{insert.table}' is a view: rows go into tables"
@@ -49,12 +49,18 @@ def plan_insert(insert: Insert, planner: QueryPlanner, catalog: Catalog) -> Inse
     if insert.overwrite:
         hint = "Write INSERT INTO."
         raise SqlError("a stream cannot be overwritten", insert.place, hint)
+    sink = bind(entry, insert.options, insert.table.place)
+    sink.check(writing=True, place=insert.table.place)
+    _check_writable(insert, sink)
+    return sink
+
+
+def plan_insert(insert: Insert, planner: QueryPlanner, catalog: Catalog) -> InsertPlan:
+    """Check both sides and everything between them; nothing is started."""
     problems: list[SqlError] = []
     sink = query = None
     try:
-        sink = bind(entry, insert.options, insert.table.place)
-        sink.check(writing=True, place=insert.table.place)
-        _check_writable(insert, sink)
+        sink = sink_of(insert, catalog)
     except SqlError as problem:
         problems.append(problem)
     try:

@@ -48,22 +48,30 @@ class QueryPlan:
         return tuple(dict.fromkeys([n for s in self.scans for n in s.bound.notes] + differs))
 
 
-class QueryPlanner:
-    """Plans queries against a catalog."""
+@dataclass(frozen=True)
+class QueryReading:
+    """The tables of a query and how each is read."""
+
+    rewritten: Rewritten
+    scans: tuple[Scan, ...]
+    streaming: bool
+
+
+class QueryReader:
+    """Finds what queries read in a catalog, without Spark."""
 
     def __init__(
         self,
-        spark: SparkSession,
         catalog: Catalog,
         *,
         approximate_distinct: bool = False,
         batch_only: bool = False,
     ) -> None:
-        self._spark, self._catalog = spark, catalog
+        self._catalog = catalog
         self._approximate, self._batch_only = approximate_distinct, batch_only
 
-    def plan(self, query: SqlText) -> QueryPlan:
-        """Find every table, decide between batch and stream, and let Spark check the rest."""
+    def read(self, query: SqlText) -> QueryReading:
+        """Find every table, and decide between batch and stream."""
         prefix = f"_q{next(_numbers)}_"
         rewritten = self._rewrite(query, prefix, streaming=False)
         bounds = self._bound(rewritten.tables)
@@ -85,14 +93,7 @@ class QueryPlanner:
             )
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
-        rewritten = carried(rewritten, scans, query)
-        result = self._frame(query, rewritten, scans)
-        mode = rewritten.mode if streaming else BATCH
-        if any(read.streaming and read.bound.connector.stream_updates() for read in scans):
-            mode = UPDATE
-        if streaming:
-            check_mode(result, mode, query)
-        return QueryPlan(query, rewritten, result, scans, mode)
+        return QueryReading(carried(rewritten, scans, query), scans, streaming)
 
     def _check_runtime(self, bounds: list[Bound], query: SqlText) -> None:
         if self._batch_only:
@@ -129,6 +130,26 @@ class QueryPlanner:
         if problems:
             raise SqlError.together(problems)
         return bounds
+
+
+class QueryPlanner(QueryReader):
+    """Plans queries against a catalog."""
+
+    def __init__(self, spark: SparkSession, catalog: Catalog, **settings: bool) -> None:
+        super().__init__(catalog, **settings)
+        self._spark = spark
+
+    def plan(self, query: SqlText) -> QueryPlan:
+        """Find every table, and let Spark check the rest."""
+        found = self.read(query)
+        rewritten, scans = found.rewritten, found.scans
+        result = self._frame(query, rewritten, scans)
+        mode = rewritten.mode if found.streaming else BATCH
+        if any(read.streaming and read.bound.connector.stream_updates() for read in scans):
+            mode = UPDATE
+        if found.streaming:
+            check_mode(result, mode, query)
+        return QueryPlan(query, rewritten, result, scans, mode)
 
     def _frame(self, query: SqlText, rewritten: Rewritten, scans: tuple[Scan, ...]) -> DataFrame:
         columns = [column.name for read in scans for column in read.bound.statement.columns]
