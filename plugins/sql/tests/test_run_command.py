@@ -1,6 +1,7 @@
 """`streamcore run`: what it says, what it starts, and how it ends."""
 
 import json
+import re
 
 import pytest
 from streamcore.cli import main
@@ -110,6 +111,81 @@ def test_bad_input_ends_with_2_and_starts_nothing(run, tmp_path):
     assert run("SELEC 1;")[0] == 2
     assert main(["run", str(tmp_path / "missing.sql")]) == 2
     assert run("", "--set", "nonsense")[0] == 2
+
+
+WRONG = """
+CREATE TABLE slow (x BIGINT) WITH ('connector' = 'datagen', 'rows-per-secnd' = '1');
+CREATE TABLE unused (x BIGINT) WITH ('connector' = 'kafak');
+CREATE VIEW halves AS SELECT x / 2 AS x FROM nowhere;
+CREATE VIEW quarters AS SELECT x / 2 AS x FROM halves;
+CREATE TABLE kept WITH ('connector' = 'blackhol') AS SELECT id FROM few;
+INSERT INTO sink SELECT x, x FROM quarters;
+INSERT INTO sink SELECT x, x FROM slow;
+INSERT INTO shown SELECT x FROM slow;
+INSERT INTO shown SELECT id FROM kept;
+INSERT INTO snk SELECT id, 1 FROM tick;
+SET 'execution.runtime-mode' = 'batch';
+INSERT INTO sink SELECT id, id FROM ticks;
+"""
+
+
+def test_all_that_is_wrong_is_told_at_once_before_spark_is_there(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("streamcore_sql.commands.options.Given.start_spark", None)
+    catalog = tmp_path / "catalog"
+    status, out, err = run(WRONG, "--catalog", str(catalog))
+    assert status == 2
+    told = re.findall(r"job\.sql, line (\d+), column (\d+): (.*)", err)
+    first = GENERATED.count("\n") + 1
+    assert [(int(line) - first, int(column)) for line, column, _ in told] == [
+        (1, 61),
+        (3, 46),
+        (5, 25),
+        (10, 13),
+        (10, 35),
+        (12, 18),
+    ]
+    assert "did you mean 'rows-per-second'?" in err
+    assert "no table called 'nowhere'" in err
+    assert "Did you mean 'blackhole'?" in err
+    assert "Did you mean 'sink'?" in err
+    assert "Did you mean 'ticks'?" in err
+    assert "never ends" in told[-1][2]
+    assert out == ""
+    assert not catalog.exists()
+
+
+def test_what_only_spark_finds_is_told_at_once_and_leaves_nothing(run, tmp_path):
+    catalog = tmp_path / "catalog"
+    wrong = """
+    CREATE TABLE doubled WITH ('connector' = 'print') AS SELECT id * 2 AS twice FROM few;
+    INSERT INTO sink SELECT idd, 1 FROM ticks;
+    INSERT INTO sink SELECT id, nmae FROM ticks;
+    """
+    status, out, err = run(wrong, "--catalog", str(catalog))
+    assert status == 2
+    assert "Did you mean 'id'?" in err
+    assert "Did you mean 'name'?" in err
+    assert "created" not in err
+    assert out == ""
+    assert not catalog.exists()
+    assert not (tmp_path / "state" / "jobs").exists()
+
+
+def test_a_table_made_from_a_query_is_filled_with_the_rest_and_not_by_a_dry_run(run, tmp_path):
+    catalog = tmp_path / "catalog"
+    made = """
+    CREATE TABLE doubled WITH ('connector' = 'print') AS SELECT id * 2 AS twice FROM few;
+    INSERT INTO doubled SELECT id + 10 FROM few;
+    CREATE TABLE unused (x BIGINT) WITH ('connector' = 'kafak');
+    """
+    status, out, err = run(made, "--catalog", str(catalog), "--dry-run")
+    assert (status, out) == (0, ""), err
+    assert "(nothing here uses the table)" in err
+    assert not catalog.exists()
+    status, out, err = run(made, "--catalog", str(catalog))
+    assert status == 0, err
+    assert sorted(out.split()) == ["+I[11]", "+I[12]", "+I[13]", "+I[2]", "+I[4]", "+I[6]"]
+    assert list(catalog.rglob("doubled.sql"))
 
 
 def test_settings_and_variables_come_from_the_command_line(run):

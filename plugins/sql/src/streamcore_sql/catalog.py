@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from .errors import SqlError, did_you_mean
@@ -75,6 +76,13 @@ class OverlayStore(MemoryStore):
 
     def paths(self) -> Iterable[Path]:
         return {*super().paths(), *self._below.paths()} - self._removed
+
+    def settle(self) -> None:
+        """Hand all changes to the store below."""
+        for path in self._removed:
+            self._below.remove(path)
+        for path in super().paths():
+            self._below.put(path, self._entries[path])
 
 
 class Catalog:
@@ -154,6 +162,17 @@ class Catalog:
         return f"Tables here: {', '.join(sorted(here))}." if here else "No table has been created."
 
     # --- changing ----------------------------------------------------------------------
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep changes back until the block ends well; if it fails, there were none."""
+        below, above = self._kept, OverlayStore(self._kept)
+        self._kept = above
+        try:
+            yield
+            above.settle()
+        finally:
+            self._kept = below
 
     def add(self, entry: Entry) -> bool:
         """Keep an entry; False if IF NOT EXISTS found one. Nothing changes when it fails."""

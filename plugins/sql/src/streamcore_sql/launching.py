@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -153,6 +154,29 @@ class PlannedInsert:
 
     def text(self, *, details: bool = True, options: bool = False) -> str:
         return explain.insert_text(self.plan, details=details, options=options)
+
+
+@dataclass
+class PlannedTable(PlannedInsert):
+    """CREATE TABLE ... AS: the table is gone again if its rows cannot be written."""
+
+    undo: Callable[[], None]
+
+    def check(self) -> list[str]:
+        with self._or_undone():
+            return super().check()
+
+    def start(self) -> Job:
+        with self._or_undone():
+            return super().start()
+
+    @contextmanager
+    def _or_undone(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.undo()
+            raise
 
 
 @dataclass

@@ -43,6 +43,7 @@ from .variables import fill
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from .cursor import SqlText
     from .launching import Planned
     from .planner.inserts import InsertPlan
     from .planner.queries import QueryPlanner
@@ -172,6 +173,8 @@ class Session:
                 return PlannedShared(shared, self.spark, self._launch("statement-set"))
             inserts = [PlannedInsert(p, self._launch(p.insert.table.last)) for p in plans]
             return PlannedSet(inserts, "statement-set")
+        if isinstance(statement, CreateTable) and statement.query is not None:
+            return self._prepare_as(statement, statement.query)
         return None
 
     def start(self, planned: Planned) -> Job | Rows:
@@ -198,7 +201,7 @@ class Session:
         count = self._targets[target]
         return self.settings.launch(target if count == 1 else f"{target}-{count}")
 
-    def _move(self, statement: Select | Insert | StatementSet) -> Outcome:
+    def _move(self, statement: Select | Insert | StatementSet | CreateTable) -> Outcome:
         planned = self.prepare(statement)
         assert planned is not None
         planned.check()
@@ -209,35 +212,47 @@ class Session:
 
     def _explain(self, statement: Explain) -> Outcome:
         before = self._targets.copy()
-        planned = self.prepare(statement.statement)
+        inner = statement.statement
+        planned = None if isinstance(inner, CreateTable) else self.prepare(inner)
         self._targets = before  # nothing was started, so no name is taken
         if planned is None:
             hint = "EXPLAIN takes a SELECT, an INSERT or a STATEMENT SET."
-            raise SqlError("there is nothing to explain", statement.statement.place, hint)
+            raise SqlError("there is nothing to explain", inner.place, hint)
         return Text(planned.text())
 
     def _create(self, statement: CreateTable | CreateView | CreateFunction) -> Outcome:
         if isinstance(statement, CreateTable) and statement.query is not None:
-            return self._create_as(statement)
+            if self._is_there(statement):
+                return Done(f"table '{statement.name}' already exists")
+            return self._move(statement)
         return Done(self._definitions.create(statement))
 
-    def _create_as(self, statement: CreateTable) -> Outcome:
-        """Create a table for a query's result and fill it; neither happens if either cannot."""
+    def _is_there(self, statement: CreateTable) -> bool:
+        path = self.catalog.path(statement.name)
+        return statement.if_not_exists and self.catalog.get(path) is not None
+
+    def _prepare_as(self, statement: CreateTable, query: SqlText) -> Planned | None:
+        """Create a table for a query's result, to be filled; neither happens if either cannot."""
+        from .launching import PlannedTable
         from .planner.table_as import table_as
 
-        assert statement.query is not None
-        if statement.if_not_exists and self.catalog.get(self.catalog.path(statement.name)):
-            return Done(f"table '{statement.name}' already exists")
-        plan = self.planner.plan(statement.query)
-        table = table_as(statement, plan.frame.schema)
-        previous = self.catalog.get(self.catalog.path(statement.name))
+        if self._is_there(statement):
+            return None
+        table = table_as(statement, self.planner.plan(query).frame.schema)
+        path = self.catalog.path(statement.name)
+        previous = self.catalog.get(path)
         self._definitions.create(table)
-        try:
-            return self._move(Insert(statement.name, statement.query, place=statement.place))
-        except BaseException:
+
+        def undo() -> None:
             self._definitions.drop(Drop("TABLE", statement.name))
             if previous is not None:
-                self.catalog.put(self.catalog.path(statement.name), previous)
+                self.catalog.put(path, previous)
+
+        try:
+            plan = self.plan(Insert(statement.name, query, place=statement.place))
+            return PlannedTable(plan, self._launch(statement.name.last), undo)
+        except BaseException:
+            undo()
             raise
 
     def _drop(self, statement: Drop) -> Outcome:

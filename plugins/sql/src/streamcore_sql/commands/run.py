@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..live import LiveRows
     from ..monitoring.surfaces import Surfaces
     from ..session import Session
+    from ..statements import Statement
 
 _LOOK = 0.5
 
@@ -109,12 +111,6 @@ def run_script(
     try:
         planned = _prepare(session, text, shown, given, display, dry_run)
         interrupts.install()
-        for each in planned:
-            notes = each.check()
-            if dry_run:
-                display.say(each.text(details=given.verbose, options=True))
-            for note in dict.fromkeys(notes):
-                display.note(note)
         if dry_run:
             return OK
         title = session.settings.job_name or name
@@ -135,29 +131,65 @@ def run_script(
 def _prepare(
     session: Session, text: str, shown: str, given: Given, display: Display, dry: bool
 ) -> list[Planned]:
-    """Run what only changes the session, and plan the rest: nothing starts if anything is wrong."""
-    from ..statements import needs_spark
+    """Check and plan everything; nothing is kept, started or said to be done if any is wrong."""
+    outcomes: list[Any] = []
 
     def start() -> None:
         log = given.start_spark(session, session.settings.job_name or shown)
         if log is not None:
             display.say(f"Spark is up; its log is {log}")
 
-    if shown.lower().endswith((".yaml", ".yml")):
-        from ..ingestion.planning import prepare_job
+    with session.catalog.held():
+        if shown.lower().endswith((".yaml", ".yml")):
+            from ..ingestion.planning import prepare_job
 
-        return [prepare_job(session, text, shown, start, dry=dry)]
-    planned: list[Planned] = []
-    started = False
-    for statement in session.parse(text, shown):
-        if not started and needs_spark(statement):
-            start()
-            started = True
-        if (found := session.prepare(statement)) is not None:
-            planned.append(found)
+            planned: list[Planned] = [prepare_job(session, text, shown, start, dry=dry)]
+            notes: list[str] = []
         else:
-            outcome: Any = session.run_statement(statement)
-            display.result(outcome)
+            from .. import preflight
+
+            statements = session.parse(text, shown)
+            notes = preflight.check(statements, given.session(dry=True))
+            planned = _plan(session, statements, start, outcomes)
+        for each in planned:
+            notes += each.check()
+    for outcome in outcomes:
+        display.result(outcome)
+    if dry:
+        for each in planned:
+            display.say(each.text(details=given.verbose, options=True))
+    for note in dict.fromkeys(notes):
+        display.note(note)
+    return planned
+
+
+def _plan(
+    session: Session,
+    statements: Sequence[Statement],
+    start_spark: Callable[[], None],
+    outcomes: list[Any],
+) -> list[Planned]:
+    """Run what only changes the session, and plan the rest as far as it can be planned."""
+    from ..statements import CreateTable, needs_spark
+
+    planned: list[Planned] = []
+    problems: list[SqlError] = []
+    started = False
+    for statement in statements:
+        if not started and needs_spark(statement):
+            start_spark()
+            started = True
+        try:
+            if (found := session.prepare(statement)) is not None:
+                planned.append(found)
+            else:
+                outcomes.append(session.run_statement(statement))
+        except SqlError as problem:
+            problems.append(problem)
+            if isinstance(statement, CreateTable):  # what follows would miss it
+                break
+    if problems:
+        raise SqlError.together(problems)
     return planned
 
 
