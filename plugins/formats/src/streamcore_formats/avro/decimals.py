@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 FEW = 2_000
 """Below this many values plain Python beats the fixed cost of a compute kernel."""
+_WORD_DIGITS = 18
+"""Decimals of no more digits fit 64 bits."""
 _PADS = pa.array(
     [fill * (16 - size) for fill in (b"\x00", b"\xff") for size in range(17)], pa.binary()
 )
@@ -39,26 +43,47 @@ def from_twos_complement(column: pa.Array, scale: int, arrow: pa.DataType) -> pa
 
 
 def _few(column: pa.Array, arrow: pa.DataType) -> pa.Array | None:
-    edge = 10**arrow.precision
     values = column.to_pylist()
+    if column.null_count:
+        values = [b"\0" if value is None else value for value in values]
     if b"" in values:
         return None
-    numbers = [
-        0 if value is None else int.from_bytes(value, "big", signed=True) for value in values
-    ]
-    if numbers and not -edge < min(numbers) <= max(numbers) < edge:
+    short = arrow.precision <= _WORD_DIGITS and max(map(len, values), default=0) <= 8
+    data = (_short if short else _long)(values, 10**arrow.precision)
+    if data is None:
         return None
-    data = b"".join([number.to_bytes(16, "little", signed=True) for number in numbers])
     buffers = [column.buffers()[0], pa.py_buffer(data)]
     return pa.Array.from_buffers(arrow, len(column), buffers, column.null_count)
 
 
+def _short(values: list[bytes], edge: int) -> array[int] | None:
+    words = [value.rjust(8, b"\xff" if value[0] > 0x7F else b"\0") for value in values]
+    low = array("q", b"".join(words))
+    low.byteswap()
+    numbers = low.tolist()
+    least = min(numbers, default=0)
+    if not -edge < least <= max(numbers, default=0) < edge:
+        return None
+    both = array("q", bytes(16 * len(low)))
+    both[::2] = low
+    if least < 0:
+        both[1::2] = array("q", [number >> 63 for number in numbers])
+    return both
+
+
+def _long(values: list[bytes], edge: int) -> bytes | None:
+    numbers = [int.from_bytes(value, "big", signed=True) for value in values]
+    if not -edge < min(numbers, default=0) <= max(numbers, default=0) < edge:
+        return None
+    return b"".join([number.to_bytes(16, "little", signed=True) for number in numbers])
+
+
 def to_twos_complement(column: pa.Array) -> pa.Array:
     """The shortest two's complement of each unscaled value, as a binary column."""
+    if len(column) < FEW:
+        return _few_bytes(column)
     whole = column if column.offset == 0 else pa.concat_arrays([column])
     validity, data = whole.buffers()[:2]
-    if len(whole) < FEW:
-        return _few_bytes(whole, data)
     fixed = pa.Array.from_buffers(pa.binary(16), len(whole), [validity, data], whole.null_count)
     wide = pc.binary_reverse(fixed.cast(pa.binary()))
     negative = pc.greater_equal(pc.binary_slice(wide, 0, 1), pa.scalar(b"\x80"))
@@ -67,12 +92,16 @@ def to_twos_complement(column: pa.Array) -> pa.Array:
     return pc.if_else(negative, below, above)
 
 
-def _few_bytes(column: pa.Array, data: pa.Buffer) -> pa.Array:
-    raw = memoryview(data)
-    numbers = [
-        int.from_bytes(raw[start : start + 16], "little", signed=True)
-        for start in range(0, 16 * len(column), 16)
-    ]
+def _few_bytes(column: pa.Array) -> pa.Array:
+    start, end = 16 * column.offset, 16 * (column.offset + len(column))
+    raw = memoryview(column.buffers()[1])[start:end]
+    if column.type.precision <= _WORD_DIGITS:
+        numbers = raw.cast("q")[::2].tolist()
+    else:
+        numbers = [
+            int.from_bytes(raw[at : at + 16], "little", signed=True)
+            for at in range(0, len(raw), 16)
+        ]
     shortest: list[bytes | None] = [
         number.to_bytes(((number if number >= 0 else ~number).bit_length() + 8) // 8, signed=True)
         for number in numbers

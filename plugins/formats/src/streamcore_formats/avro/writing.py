@@ -31,17 +31,23 @@ class DatumWriter:
         self._plain = _flatteners(schema, self._record, pa.binary())
         self._posing = _flatteners(schema, self._record, pa.string())
         self._schema = self._native_schema()
+        fields = enumerate(self._record.fields)
+        self._checked = [
+            (at, field.type) for at, field in fields if _can_break_not_null(field.type)
+        ]
 
     def write(self, rows: pa.RecordBatch) -> list[bytes]:
         """Encode each row; raises RecordError naming row and column."""
-        if rows.num_rows > 1 and rows.nbytes > MOST_BYTES:
+        if rows.num_rows > 1 and _is_huge(rows):
             half = rows.num_rows // 2
             return self.write(rows.slice(0, half)) + self.write(rows.slice(half))
-        fields = zip(rows.columns, self._record.fields, strict=True)
-        if not self._schema or any(_breaks_not_null(each, f.type) for each, f in fields):
+        columns = rows.columns
+        if not self._schema or any(
+            _breaks_not_null(columns[at], avro) for at, avro in self._checked
+        ):
             return self._one_by_one(rows)
         try:
-            return self._natively(rows, self._schema)
+            return self._natively(columns, rows.num_rows, self._schema)
         except (ValueError, pa.ArrowException):
             return self._one_by_one(rows)  # which says what is wrong, and where
 
@@ -55,8 +61,7 @@ class DatumWriter:
             return None
         return json.dumps(record_schema("r", front + fields))
 
-    def _natively(self, rows: pa.RecordBatch, schema: str) -> list[bytes]:
-        count = rows.num_rows
+    def _natively(self, given: list[pa.Array], count: int, schema: str) -> list[bytes]:
         columns, names = [], []
         if self._header:
             columns.append(_constant(pa.bool_(), bytes(count // 8 + 1), count))
@@ -66,7 +71,7 @@ class DatumWriter:
             index = self._branch.to_bytes(8, "little")
             columns.append(_constant(pa.int64(), index * count, count))
             names.append("b")
-        for place, (column, flatten) in enumerate(zip(rows.columns, self._posing, strict=True)):
+        for place, (column, flatten) in enumerate(zip(given, self._posing, strict=True)):
             columns.append(flatten(column))
             names.append(f"f{place}")
         batch = pa.RecordBatch.from_arrays(columns, names)
@@ -108,6 +113,16 @@ def _flatteners(schema: pa.Schema, record: Type, bytes_as: pa.DataType) -> list[
 
 def _constant(arrow: pa.DataType, data: bytes, count: int) -> pa.Array:
     return pa.Array.from_buffers(arrow, count, [None, pa.py_buffer(data)])
+
+
+def _is_huge(rows: pa.RecordBatch) -> bool:
+    # only the second look leaves out what lies around a slice, and it takes longer
+    return bool(rows.get_total_buffer_size() > MOST_BYTES and rows.nbytes > MOST_BYTES)
+
+
+def _can_break_not_null(avro: Type) -> bool:
+    bare, nullable = avro.without_null()
+    return not nullable or bare.kind in ("record", "array", "map")
 
 
 def _breaks_not_null(column: pa.Array, avro: Type, present: pa.Array | None = None) -> bool:
