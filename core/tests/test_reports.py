@@ -39,6 +39,24 @@ def test_a_task_tried_again_replaces_its_report():
         collector.close()
 
 
+def test_a_table_read_twice_or_in_parts_is_counted_in_full_and_a_repeated_batch_once():
+    collector = Collector()
+
+    def told(rows, stage, attempt, run, expected):
+        report = Report("t", "source", "q", 4, 0, {"rows": rows}, {}, (), stage, attempt, run)
+        send(collector.address, report)
+        assert arrived(collector, "t", "source", "rows", expected)
+
+    try:
+        told(7, stage=1, attempt=10, run="first", expected=7)
+        told(7, stage=2, attempt=11, run="first", expected=14)  # the other side of a self-join
+        told(5, stage=2, attempt=11, run="first", expected=19)  # a second part, same task
+        told(7, stage=2, attempt=12, run="first", expected=14)  # tried again
+        told(7, stage=8, attempt=20, run="second", expected=7)  # the batch is repeated
+    finally:
+        collector.close()
+
+
 def test_marks_are_those_of_the_latest_batch_and_of_its_slowest_task():
     collector = Collector()
     try:

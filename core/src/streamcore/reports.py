@@ -2,8 +2,8 @@
 
 Spark gives Python sources no channel to the driver. A process that wants the counts calls
 `listen`; from then on its address travels along with every table, and each task reports once,
-when it ends. Losing a report never fails a task, and a task that is tried again replaces its
-report.
+when it ends. Losing a report never fails a task, a task that is tried again replaces its report,
+and so does a batch that is repeated by a later run of its query.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import socketserver
 import threading
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 _SECONDS = 2.0
 _LONGEST = 65536
 _NOTES = 50
 
+Slot = tuple[str, str, str, int, int, int]
+"""A table, its side, a query, a batch, a stage and a task."""
 Side = tuple[str, str, str]
 """A query, a table, and 'source' or 'sink'."""
 
@@ -41,10 +43,24 @@ class Report:
     """What is true of this batch only; of its tasks, the largest counts."""
     notes: Sequence[str] = ()
     """What people should read: a few of the records that were let go, and why."""
+    stage: int = 0
+    """Tells tasks of one number apart, where a query reads a table twice."""
+    attempt: int | None = None
+    """Unique for each try of a task; what one try tells of several parts is added up."""
+    run: str = ""
+    """Changes with every start of the query."""
 
     @property
-    def slot(self) -> tuple[str, str, str, int, int]:
-        return self.table, self.side, self.query, self.batch, self.task
+    def slot(self) -> Slot:
+        return self.table, self.side, self.query, self.batch, self.stage, self.task
+
+    def joined(self, earlier: Report | None) -> Report:
+        """Both, if they are of one try of the task; else this one."""
+        if earlier is None or self.attempt is None or self.attempt != earlier.attempt:
+            return self
+        counts = dict(earlier.counts)
+        _add(counts, self.counts)
+        return replace(self, counts=counts)
 
 
 @dataclass
@@ -77,7 +93,7 @@ class Collector:
     def __init__(self, host: str = "127.0.0.1") -> None:
         self._token = secrets.token_hex(16)
         self._lock = threading.Lock()
-        self._reports: dict[tuple[str, str, str, int, int], Report] = {}
+        self._reports: dict[Slot, Report] = {}
         self._settled: defaultdict[Side, defaultdict[str, float]] = defaultdict(
             lambda: defaultdict(float)
         )
@@ -153,12 +169,19 @@ class Collector:
         except (ValueError, TypeError, KeyError, AttributeError):
             return  # not one of ours; a stranger's bytes must not disturb the job
         with self._lock:
-            self._reports[report.slot] = report
+            self._forget_other_runs(report)
+            self._reports[report.slot] = report.joined(self._reports.get(report.slot))
             self._notes[report.query].extend(
                 (report.table, report.batch, note) for note in report.notes
             )
             self._settle(report)
             self._mark(report)
+
+    def _forget_other_runs(self, newest: Report) -> None:
+        """A batch that is repeated has other stages, and is not to be counted twice."""
+        for slot, report in list(self._reports.items()):
+            if slot[:4] == newest.slot[:4] and report.run != newest.run:
+                del self._reports[slot]
 
     def _settle(self, newest: Report) -> None:
         """Add batches that can no longer be retried to the totals, so that memory stays flat."""

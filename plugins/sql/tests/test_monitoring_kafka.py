@@ -114,6 +114,24 @@ def test_the_handle_tells_every_figure_of_source_and_sink(job, topic):
     assert len(job.monitor.notes()) == 3
 
 
+def test_a_table_that_a_query_reads_twice_is_counted_twice(spark, kafka, topic):
+    session = Session(spark)
+    session.execute(
+        f"""
+        CREATE TABLE orders (id BIGINT) WITH ('connector'='kafka', 'topic'='{topic}',
+          'scan.bounded.mode'='latest-offset',
+          'properties.bootstrap.servers'='{kafka.bootstrap_servers}', 'format'='json',
+          'scan.startup.mode'='earliest-offset', 'json.ignore-parse-errors'='true');
+        CREATE TABLE nowhere (id BIGINT) WITH ('connector'='blackhole');
+        """
+    )
+    job = session.execute(
+        "INSERT INTO nowhere SELECT a.id FROM orders AS a JOIN orders AS b ON a.id = b.id"
+    )
+    assert job.wait(200), job.error
+    assert until(lambda: job.metrics().source("orders").get("numRecordsIn") == 2 * 43, 20)
+
+
 def test_changes_are_counted_at_both_ends_of_upsert_tables(spark, kafka, tmp_path):
     source, target = (kafka.create_topic(unique_name(name)) for name in ("users", "totals"))
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})

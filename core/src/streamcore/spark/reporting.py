@@ -34,7 +34,19 @@ def report(
     told = {**counts, "retries": counts.get("retries", 0) + task.attempt}
     short = [note[:_LONGEST_NOTE] for note in notes[:_NOTES]]
     query = task.query or _group()
-    made = Report(table.name, side, query, batch, task.partition, told, dict(marks or {}), short)
+    made = Report(
+        table.name,
+        side,
+        query,
+        batch,
+        task.partition,
+        told,
+        dict(marks or {}),
+        short,
+        task.stage,
+        task.id,
+        task.run,
+    )
     send(table.reports, made)
 
 

@@ -17,6 +17,9 @@ class Task:
     batch: int | None
     run: str = ""
     """Changes with every start of the query, whose id outlives restarts."""
+    stage: int = 0
+    id: int | None = None
+    """Unique among all attempts of all tasks."""
 
     @classmethod
     def current(cls) -> Task:
@@ -30,4 +33,5 @@ class Task:
             names = ("spark.app.id", "spark.jobGroup.id")  # a user may have set the second
             run = "/".join(context.getLocalProperty(name) or "" for name in names)
         number = int(batch) if batch else None
-        return cls(context.partitionId(), context.attemptNumber(), query, number, run)
+        part, attempt = context.partitionId(), context.attemptNumber()
+        return cls(part, attempt, query, number, run, context.stageId(), context.taskAttemptId())
