@@ -22,6 +22,8 @@ STYLES = [
     ("csv", {"null-literal": "n/a", "field-delimiter": ";", "quote-character": "'"}),
     ("csv", {"disable-quote-character": "true"}),
     ("csv", {"escape-character": "\\"}),
+    ("csv", {"quote-character": ":"}),
+    ("csv", {"escape-character": "."}),
     ("json", {}),
     ("json", {"encode.ignore-null-fields": "true", "timestamp-format.standard": "ISO-8601"}),
     *((name, {}) for name in CDC),

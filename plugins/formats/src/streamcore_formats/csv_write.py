@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from streamcore import RecordError
@@ -15,8 +16,8 @@ from .csv import Csv
 from .json_few import FEW, values_of
 from .json_write import Style, join, messages_of, piece, slices, text_groups, where_valid
 
+_as_json = msgspec.json.Encoder().encode
 _LONG = 24  # a longer text is quoted without looking at it
-_WORDS = {True: "true", False: "false"}
 _ASTRAL = bytes(range(0xF0, 0xF5))  # first bytes of characters outside the basic plane
 
 
@@ -33,7 +34,7 @@ class CsvEncoder:
     def encode(
         self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
     ) -> Sequence[bytes | None]:
-        if rows.num_rows <= FEW:
+        if 0 < rows.num_rows <= FEW:
             few = self._few(rows)
             if few is not None:
                 return few
@@ -69,9 +70,12 @@ class CsvEncoder:
 
     def _few_texts(self, values: Sequence[Any], kind: pa.DataType) -> Iterable[str | None]:
         """The text of every value; what it is for NULL does not matter."""
-        if pa.types.is_boolean(kind):
-            return map(_WORDS.get, values)
-        return map(str, values) if _is_number(kind) else self._quoting.few(values)
+        if _is_number(kind):
+            return _as_json(values)[1:-1].decode().split(",")
+        if pa.types.is_timestamp(kind) and self._quoting.quotes_timestamps:
+            quote = self._plugin.quote
+            return [f"{quote}{text}{quote}" for text in values]
+        return self._quoting.few(values)
 
     def _cells(self, column: pa.Array, field: pa.Field, start: int) -> pa.StringArray:
         array = column if column.type == field.type else column.cast(field.type)
@@ -122,6 +126,7 @@ class _Quoting:
 
     def __init__(self, plugin: Csv) -> None:
         self._quote, self._escape = plugin.quote, plugin.escape_character
+        self.quotes_timestamps = False
         if self._quote is None:
             return
         highest = max(ord(plugin.delimiter), ord(self._quote))
@@ -130,6 +135,9 @@ class _Quoting:
         self._bytes = "".join(triggers).encode()
         self._pattern = "[" + "".join(f"\\x{{{ord(c):x}}}" for c in triggers) + "]"
         self._trigger = re.compile("[" + "".join(map(re.escape, triggers)) + "]").search
+        # all of them hold a blank; what they may hold besides must not need doubling
+        doubled = {self._quote, self._escape} & set("0123456789+-:. TZ")
+        self.quotes_timestamps = not doubled and self._trigger(" ") is not None
 
     def of(self, texts: pa.StringArray) -> pa.StringArray:
         if self._quote is None:
