@@ -1,26 +1,38 @@
 """What is shown of jobs holds no secret, names nothing that is not there, and harms nobody."""
 
+import gc
+import gzip
 import io
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
+from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from streamcore import Secret
+from streamcore import Secret, reports
 from streamcore.cli import main
+from streamcore.reports import Report
 from streamcore_sql.display import view
+from streamcore_sql.jobs import StreamJob
 from streamcore_sql.monitoring import jobfiles, openmetrics
+from streamcore_sql.monitoring.about import About, table_about
 from streamcore_sql.monitoring.events import Events
+from streamcore_sql.monitoring.history import POINTS
 from streamcore_sql.monitoring.lags import Lag
 from streamcore_sql.monitoring.metrics import JOB, SINK, SOURCE, Metrics, TableMetrics
 from streamcore_sql.monitoring.openmetrics import JobsCollector
 from streamcore_sql.monitoring.scrubbing import SECRETS, Secrets
-from streamcore_sql.monitoring.serving import CannotServe, Server, address
+from streamcore_sql.monitoring.serving import CannotServe, Request, Server, address
+from streamcore_sql.monitoring.web import Page
 from streamcore_sql.progress import Progress
 
+HISTORY = "/api/history"
 DASHBOARD = Path(__file__).parents[3] / "docs" / "grafana-dashboard.json"
 
 
@@ -106,24 +118,143 @@ def test_nothing_is_told_of_what_is_not_known():
     assert {s.name for family in found for s in family.samples} == {"streamcore_job"}
 
 
-def test_opentelemetry_is_told_the_same():
-    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+@pytest.fixture
+def otlp(monkeypatch):
+    """Where an exporter sends to: what arrived, read with the protocol's own messages."""
+    from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as service
+
+    arrived = []
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            request = service.ExportMetricsServiceRequest.FromString(body)
+            arrived.append((self.path, self.headers, body, request))
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-protobuf")
+            self.end_headers()
+            self.wfile.write(service.ExportMetricsServiceResponse().SerializeToString())
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20abc")
+    yield arrived
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_opentelemetry_collector_is_told_names_values_and_attributes(otlp):
     from streamcore_sql.monitoring.otel import provide
 
     source = TableMetrics("t", "source", "kafka", {"numRecordsIn": 43}, (Lag("t", "0", 7),))
-    job = Metrics("j", "running", "q", {"batchTime": 200}, {}, (source,))
-    reader = InMemoryMetricReader()
-    provider = provide("orders", lambda: [job], reader)
-    (told,) = reader.get_metrics_data().resource_metrics
-    provider.shutdown()
-    assert told.resource.attributes["service.name"] == "streamcore.orders"
-    found = {metric.name: metric.data for metric in told.scope_metrics[0].metrics}
-    assert set(found) == {"streamcore.numrecordsin", "streamcore.batchtime", "streamcore.lag"}
-    (read,) = found["streamcore.numrecordsin"].data_points
-    assert (read.value, read.attributes["table"]) == (43, "t")
-    assert found["streamcore.numrecordsin"].is_monotonic
-    (lag,) = found["streamcore.lag"].data_points
-    assert (lag.value, lag.attributes["partition"]) == (7, "0")
+    sink = TableMetrics("o", "sink", "print", {"numRecordsOut": 41})
+    job = Metrics("j", "running", "q", {"batchTime": 200.5}, {}, (source, sink))
+    provide("orders", lambda: [job]).shutdown()
+    ((path, headers, _, request),) = otlp
+    assert path == "/v1/metrics"
+    assert headers["Content-Type"] == "application/x-protobuf"
+    assert headers["Authorization"] == "Basic abc"
+    (told,) = request.resource_metrics
+    assert attributes(told.resource)["service.name"] == "streamcore.orders"
+    (scope,) = told.scope_metrics
+    found = {metric.name: metric for metric in scope.metrics}
+    whole = {"job": "j", "query": "q"}
+    read = found.pop("streamcore.numrecordsin").sum
+    assert read.is_monotonic
+    assert points(read) == [(43, {**whole, "table": "t", "side": "source", "connector": "kafka"})]
+    written = found.pop("streamcore.numrecordsout").sum
+    assert points(written) == [(41, {**whole, "table": "o", "side": "sink", "connector": "print"})]
+    assert points(found.pop("streamcore.batchtime").gauge) == [(200.5, whole)]
+    lag = found.pop("streamcore.lag")
+    assert lag.unit == "{record}"
+    place = {"job": "j", "table": "t", "topic": "t", "partition": "0"}
+    assert points(lag.gauge) == [(7, place)]
+    assert found == {}
+
+
+def attributes(told):
+    return {each.key: each.value.string_value for each in told.attributes}
+
+
+def points(data):
+    return [
+        (getattr(point, point.WhichOneof("value")), attributes(point)) for point in data.data_points
+    ]
+
+
+# --- a day's run -----------------------------------------------------------------------------
+
+
+class Day:
+    """A clock that runs as fast as it is asked, and a query with a batch every half a minute."""
+
+    isActive, id, _jsq = True, "query-of-a-day", None
+
+    def __init__(self):
+        self.now, self.batch = 1.8e9, -1
+
+    @property
+    def lastProgress(self):
+        return SimpleNamespace(json=json.dumps(self.progress(self.batch)))
+
+    @property
+    def recentProgress(self):
+        return [self.lastProgress]
+
+    def progress(self, batch):
+        ends = {str(place): 1000 * batch for place in range(24)}
+        return {
+            "timestamp": str(self.now),
+            "batchId": batch,
+            "numInputRows": 24000,
+            "durationMs": {"triggerExecution": 900, "addBatch": 800},
+            "eventTime": {"watermark": "2026-01-01T00:00:00.000Z"},
+            "stateOperators": [],
+            "sources": [
+                {
+                    "numInputRows": 24000,
+                    "endOffset": {"offsets": {"t": ends}},
+                    "latestOffset": {"offsets": {"t": dict.fromkeys(ends, 1000 * batch + 7)}},
+                }
+            ],
+            "sink": {"numOutputRows": 24000},
+        }
+
+
+def test_a_days_run_keeps_what_an_hour_needs(state, monkeypatch):
+    day = Day()
+    clock = SimpleNamespace(time=lambda: day.now, monotonic=lambda: day.now)
+    monkeypatch.setattr("streamcore_sql.monitoring.monitor.time", clock)
+    tables = (table_about("t", "source", "kafka", {}), table_about("o", "sink", "kafka", {}))
+    job = StreamJob("day", day, About(tables))
+    collector, events = reports.listen(), Events(state / "day.jsonl")
+    token, held = collector.address.partition("/")[2], []
+    for day.batch in range(2880):
+        day.now += 30
+        for task in range(2):
+            notes = [f"t@0:{day.batch}: {'x' * 300}"]
+            told = Report("t", "source", day.id, day.batch, task, {"records": 12000}, {}, notes)
+            collector._take(json.dumps({"token": token, **asdict(told)}).encode())
+        events.look([job])
+        events.tell("log", level="warning", text="y" * 300)
+        if day.batch in (1000, 2879):
+            gc.collect()
+            held.append(sys.getallocatedblocks())
+    assert job.metrics().source("t")["numRecordsIn"] == 2880 * 24000
+    assert held[1] - held[0] < 1879  # less than one small object per batch
+    page = Page("day", lambda: [job], events)
+    answers = [page.routes[path](Request({"job": job.id}, {})) for path in ("/api/state", HISTORY)]
+    assert len(json.loads(answers[1].body)["points"]) == POINTS
+    assert sum(len(answer.body) for answer in answers) < 300_000
 
 
 # --- places ----------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ async function tick() {
     $("name").textContent = state.name;
     document.title = state.name + " \u00b7 streamcore";
     if (!state.jobs.some((job) => job.id === selected)) selected = state.jobs.length ? state.jobs[0].id : null;
+    for (const id of pointsOf.keys()) if (!state.jobs.some((job) => job.id === id)) pointsOf.delete(id);
     showJobs(state.jobs);
     showTroubles(state.troubles);
     showPlugins(state.plugins);
