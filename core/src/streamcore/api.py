@@ -327,6 +327,17 @@ class Connector(Plugin):
         """Whether those operators need Spark's update mode."""
         return False
 
+    def with_old_rows(self) -> Mapping[str, str]:
+        """Options that let a streaming read also tell each row as it was before it changed.
+
+        Whoever aggregates rows that change sets them, to take the old rows back.
+        """
+        return {}
+
+    def forgets_rows(self) -> bool:
+        """Whether such a read may forget rows that it has told: they cannot be taken back."""
+        return False
+
     def reader(self, table: Table) -> DataSourceReader:
         raise self._cannot("batch reads")
 
