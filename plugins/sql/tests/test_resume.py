@@ -104,6 +104,40 @@ def test_the_type_of_a_column_in_state_cannot_change(taken):
     assert reasons(before, now) == ["column 'views.region' was STRING, and is now BIGINT"]
 
 
+LATEST = """DROP TABLE IF EXISTS people; CREATE TABLE people (id {id}, city STRING, name STRING,
+  PRIMARY KEY ({key}) NOT ENFORCED) WITH ('connector' = 'upsert-kafka', 'topic' = 'people',
+  'key.format' = 'json', 'value.format' = 'json', 'properties.bootstrap.servers' = 'h:1',
+  'changelog.normalize' = '{normalize}')"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, []),
+        (
+            {"key": "city"},
+            [
+                "its state was kept for the latest id, name of 'people' by id, "
+                "and is now needed for the latest id, name, city of 'people' by city"
+            ],
+        ),
+        ({"id": "BIGINT"}, ["column 'people.id' was INT, and is now BIGINT"]),
+        (
+            {"normalize": "false"},
+            [
+                "its state was kept for the latest id, name of 'people' by id, "
+                "and is now needed for nothing"
+            ],
+        ),
+    ],
+)
+def test_the_key_of_latest_rows_in_state_cannot_change(taken, changed, expected):
+    table = {"id": "INT", "key": "id", "normalize": "true"}
+    query = "SELECT id, name FROM people"
+    before = taken(query, LATEST.format(**table))
+    assert reasons(before, taken(query, LATEST.format(**table | changed))) == expected
+
+
 def test_a_checkpoint_that_does_not_fit_names_reasons_and_choices(tmp_path, taken):
     folder = tmp_path / "job"
     before, now = taken("SELECT user_id FROM views"), taken("SELECT id FROM users")

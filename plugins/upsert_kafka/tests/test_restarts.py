@@ -113,9 +113,15 @@ def test_words_are_counted_right_although_the_job_is_killed(
 def wait_until(done, job, home):
     deadline = time.monotonic() + 240
     while not done():
-        assert time.monotonic() < deadline, (home / "log").read_text()[-2000:]
-        assert job.poll() is None, (home / "log").read_text()[-2000:]
+        assert time.monotonic() < deadline, f"not done in time:\n{said(home)}"
+        assert job.poll() is None, f"ended with status {job.returncode}:\n{said(home)}"
         time.sleep(0.3)
+
+
+def said(home):
+    """The log of the jobs, but for the frames of Java's stack traces."""
+    lines = (home / "log").read_text(errors="replace").splitlines()
+    return "\n".join([line for line in lines if not line.startswith("\tat ")][-200:])
 
 
 def start(script, home):

@@ -57,6 +57,8 @@ def _scan(read: Scan) -> str:
     total = len(bound.table.columns)
     part = f"{names}" if len(read.projection) >= total else f"{names} (of {total} columns)"
     text = f"{bound.name} ({bound.connector.identifier}, {kind}): {part}"
+    if read.streaming and bound.connector.stream_updates():
+        text += f"; keeps the latest row of each {', '.join(bound.table.primary_key)}"
     if read.delay is not None and bound.statement.watermark:
         from datetime import timedelta
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlglot
 from sqlglot import exp
+from streamcore.table import ROW_KIND
 
 from .planner.queries import QueryPlan
 from .planner.sources import Scan
@@ -43,11 +44,11 @@ class Fingerprint:
 def fingerprint(plan: QueryPlan, scans: Sequence[Scan] | None = None) -> Fingerprint:
     """The fingerprint of a planned query; `scans` if it reads otherwise than planned."""
     reads = [read for read in scans or plan.scans if read.streaming]
-    state = tuple(_state(plan.rewritten))
+    state = (*_latest_rows(reads), *_state(plan.rewritten))
     columns = {
         f"{read.bound.name}.{name}": read.table.by_name[name].type
         for read in reads
-        for name in read.projection
+        for name in (*read.projection, *read.table.primary_key)
         if state
     }
     mode = plan.mode if state else ""
@@ -95,6 +96,17 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 # --- state ---------------------------------------------------------------------------------
+
+
+def _latest_rows(reads: Sequence[Scan]) -> Iterator[str]:
+    """What reads keep in state themselves, to tell the old row along with the new one."""
+    for read in reads:
+        if read.bound.connector.stream_updates():
+            kept = dict.fromkeys((*read.projection, *read.table.primary_key))
+            kept.pop(ROW_KIND, None)
+            names, keys = ", ".join(kept), ", ".join(read.table.primary_key)
+            forgets = " for a time" if read.bound.connector.forgets_rows() else ""
+            yield f"the latest {names} of '{read.bound.name}' by {keys}{forgets}"
 
 
 def _state(rewritten: Rewritten) -> Iterator[str]:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from streamcore import Format, MetadataKey, Partitioner, Problem, Secret, Table, at_least, option
+from streamcore.table import INSERT_ONLY
 from streamcore_kafka.connector import Kafka
 from streamcore_kafka.metadata import metadata_keys
 from streamcore_kafka.offsets import Startup
@@ -140,6 +141,8 @@ class UpsertKafka(Kafka):
         return {k: each for k, each in found.items() if not k.startswith("value.")} | batch
 
     def produces(self) -> frozenset[str]:
+        if self.bounded():  # read as a batch, which gives the table's rows and not its changes
+            return INSERT_ONLY
         return NORMALIZED if self.normalize else UPSERTS
 
     def accepts(self) -> frozenset[str]:
@@ -185,6 +188,12 @@ class UpsertKafka(Kafka):
 
     def stream_updates(self) -> bool:
         return self.normalize
+
+    def with_old_rows(self) -> Mapping[str, str]:
+        return {"changelog.normalize": "true"}
+
+    def forgets_rows(self) -> bool:
+        return self.normalize_ttl is not None
 
     def writer(self, table: Table) -> DataSourceWriter:
         from .sink import UpsertWriter

@@ -15,18 +15,16 @@ from streamcore.table import ROW_KIND
 from ..cursor import SqlText
 from ..errors import SqlError
 from ..rewrite import Rewritten
-from .retraction import aggregate_by_sign
+from ..statements import Option
+from .binding import bind
+from .retraction import aggregate_by_sign, filter_by_kind
 from .sources import Scan
 from .temporal import versioned_views
 
 
 def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Rewritten:
     """The query with `_row_kind` as one more column, if it reads a changelog."""
-    kinds = {
-        ref.view: read
-        for ref, read in zip(rewritten.tables, scans, strict=True)
-        if read.changelog and not ref.lookup and ref.view not in versioned_views(rewritten)
-    }
+    kinds = _changing(rewritten, scans)
     if not kinds:
         return rewritten
     name = next(iter(kinds.values())).bound.name
@@ -36,15 +34,17 @@ def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Re
             query.place,
             "Select, filter, look rows up, or COUNT, SUM and AVG them by key.",
         )
-    if rewritten.aggregations and not all(_gives_old_rows(read) for read in kinds.values()):
+    if len(rewritten.aggregations) > 1:
         raise SqlError(
-            f"'{name}' tells what a row is now but not what it was, and so no aggregate can take "
-            "the old row back",
+            f"'{name}' updates and deletes rows, and an aggregate of an aggregate cannot take them "
+            "back",
             query.place,
-            "Set 'changelog.normalize' to 'true', insert it into a table with a changelog format "
-            "such as 'debezium-json', and aggregate that.",
+            "Insert the inner aggregate into an 'upsert-kafka' table, and aggregate that one.",
         )
-    tree: Any = sqlglot.parse_one(rewritten.sql, read="spark")
+    if rewritten.aggregations:
+        for read in kinds.values():
+            _check_old_rows(read, query)
+    tree: Any = _inlined(sqlglot.parse_one(rewritten.sql, read="spark"))
     if rewritten.aggregations:
         carried_on = _aggregated(tree, set(kinds), query)
     else:
@@ -58,10 +58,54 @@ def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Re
     return replace(rewritten, sql=tree.sql(dialect="spark", normalize_functions=False))
 
 
-def _gives_old_rows(read: Scan) -> bool:
-    """Whether every update comes with the row as it was, without an operator of its own."""
-    connector = read.bound.connector
-    return "-U" in connector.produces() and not getattr(connector, "normalize", False)
+def with_old_rows(rewritten: Rewritten, scans: tuple[Scan, ...]) -> tuple[Scan, ...]:
+    """The reads as aggregates need them: with rows as they were, and none dropped for being late.
+
+    A query without aggregates needs neither, and so does not pay for them.
+    """
+    if not rewritten.aggregations or rewritten.windows:
+        return scans
+    changing = _changing(rewritten, scans)
+    return tuple(
+        _with_old_rows(read) if ref.view in changing else read
+        for ref, read in zip(rewritten.tables, scans, strict=True)
+    )
+
+
+def _changing(rewritten: Rewritten, scans: tuple[Scan, ...]) -> dict[str, Scan]:
+    """The reads, by their views, whose rows change while the query runs."""
+    versions = versioned_views(rewritten)
+    return {
+        ref.view: read
+        for ref, read in zip(rewritten.tables, scans, strict=True)
+        if read.changelog and not ref.lookup and ref.view not in versions
+    }
+
+
+def _with_old_rows(read: Scan) -> Scan:
+    read, connector = replace(read, delay=None), read.bound.connector
+    if not read.streaming or "-U" in connector.produces():
+        return read
+    options = [Option(key, value) for key, value in connector.with_old_rows().items()]
+    return replace(read, bound=bind(read.bound.statement, tuple(options)))
+
+
+def _check_old_rows(read: Scan, query: SqlText) -> None:
+    name, connector = read.bound.name, read.bound.connector
+    if "-U" not in connector.produces():
+        raise SqlError(
+            f"'{name}' tells what a row is now but not what it was, and so no aggregate can take "
+            "the old row back",
+            query.place,
+            "Aggregate a bounded table, which has only its latest rows.",
+        )
+    if connector.forgets_rows():
+        raise SqlError(
+            f"'{name}' forgets rows that no longer change, and so no aggregate could take them "
+            "back: a row that changes after that would count twice",
+            query.place,
+            "Remove 'changelog.normalize.ttl'.",
+        )
 
 
 def _aggregated(node: exp.Expression, changelogs: set[str], query: SqlText) -> bool:
@@ -71,12 +115,41 @@ def _aggregated(node: exp.Expression, changelogs: set[str], query: SqlText) -> b
     source = node.args["from_"].this if node.args.get("from_") else None
     if source is None or node.args.get("joins") or not _holds(source, changelogs):
         return False
-    if not node.args.get("group") and not any(node.find_all(exp.AggFunc)):
-        return False  # an aggregation further down, whose rows change once more
+    if not node.args.get("group") and not _own_aggregates(node):
+        if not isinstance(source, exp.Subquery) or not _aggregated(source.this, changelogs, query):
+            return False
+        filter_by_kind(node)
+        return True
     if isinstance(source, exp.Subquery) and not _carry(source, changelogs):
         return False
     aggregate_by_sign(node, query)
     return True
+
+
+def _own_aggregates(node: exp.Select) -> bool:
+    return any(found.find_ancestor(exp.Select) is node for found in node.find_all(exp.AggFunc))
+
+
+def _inlined(tree: Any) -> Any:
+    """The query with each name of its WITH replaced by what it stands for."""
+    named = tree.args.get("with_")
+    if named is None or named.args.get("recursive"):
+        return tree
+    if any(each.args["alias"].columns for each in named.expressions):
+        return tree
+    tree.set("with_", None)
+    known: dict[str, Any] = {}
+    for each in named.expressions:
+        known[each.alias] = _filled(each.this.copy(), known)
+    return _filled(tree, known)
+
+
+def _filled(body: Any, known: dict[str, Any]) -> Any:
+    for table in list(body.find_all(exp.Table)):
+        if table.name in known and not table.db:
+            alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name))
+            table.replace(exp.Subquery(this=known[table.name].copy(), alias=alias))
+    return body
 
 
 def _carry(node: exp.Expression, changelogs: set[str]) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..cursor import SqlText
@@ -9,9 +12,31 @@ from ..errors import SqlError
 from ..failures import message_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 BATCH, APPEND, UPDATE = "batch", "append", "update"
+_CHECK = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
+_checking = threading.RLock()
+
+
+@contextmanager
+def state_on_state(spark: SparkSession, *, allowed: bool) -> Iterator[None]:
+    """Let one operator with state follow another while a query is checked or started.
+
+    Spark refuses it in update mode: rows that the first tells again could be late for the second.
+    A query without a watermark has no late rows, and only such a one is `allowed`. What runs has
+    copied the setting, so it is put back at once.
+    """
+    if not allowed:
+        yield
+        return
+    with _checking:
+        before = spark.conf.get(_CHECK)
+        spark.conf.set(_CHECK, "false")
+        try:
+            yield
+        finally:
+            spark.conf.set(_CHECK, before or "true")
 
 
 def check_mode(frame: DataFrame, mode: str, query: SqlText) -> None:

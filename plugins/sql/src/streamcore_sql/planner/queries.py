@@ -15,8 +15,8 @@ from ..failures import spark_errors
 from ..rewrite import Rewritten, TableRef, rewrite
 from ..statements import CreateTable, CreateView, Name
 from .binding import Bound, bind
-from .changelog import carried
-from .modes import BATCH, UPDATE, check_mode
+from .changelog import carried, with_old_rows
+from .modes import BATCH, UPDATE, check_mode, state_on_state
 from .sources import Scan, frame, scan
 from .stages import apply
 from .temporal import versioned_views
@@ -40,6 +40,14 @@ class QueryPlan:
     @property
     def streaming(self) -> bool:
         return self.mode != BATCH
+
+    @property
+    def aggregates_state(self) -> bool:
+        """Whether one operator with state reads what another one tells again."""
+        updates = any(
+            read.streaming and read.bound.connector.stream_updates() for read in self.scans
+        )
+        return updates and bool(self.rewritten.aggregations)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -93,6 +101,7 @@ class QueryReader:
             )
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
+        scans = with_old_rows(rewritten, scans)
         return QueryReading(carried(rewritten, scans, query), scans, streaming)
 
     def _check_runtime(self, bounds: list[Bound], query: SqlText) -> None:
@@ -147,9 +156,11 @@ class QueryPlanner(QueryReader):
         mode = rewritten.mode if found.streaming else BATCH
         if any(read.streaming and read.bound.connector.stream_updates() for read in scans):
             mode = UPDATE
-        if found.streaming:
-            check_mode(result, mode, query)
-        return QueryPlan(query, rewritten, result, scans, mode)
+        plan = QueryPlan(query, rewritten, result, scans, mode)
+        if plan.streaming:
+            with state_on_state(self._spark, allowed=plan.aggregates_state):
+                check_mode(result, mode, query)
+        return plan
 
     def _frame(self, query: SqlText, rewritten: Rewritten, scans: tuple[Scan, ...]) -> DataFrame:
         columns = [column.name for read in scans for column in read.bound.statement.columns]

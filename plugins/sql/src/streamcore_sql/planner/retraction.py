@@ -12,7 +12,8 @@ from streamcore.table import ROW_KIND
 from ..cursor import SqlText
 from ..errors import SqlError
 
-_SIGN = f"CASE WHEN `{ROW_KIND}` IN ('-U', '-D') THEN -1 ELSE 1 END"
+_BACK = f"`{ROW_KIND}` IN ('-U', '-D')"
+_SIGN = f"IF({_BACK}, -1, 1)"
 
 
 def aggregate_by_sign(select: exp.Select, query: SqlText) -> None:
@@ -20,33 +21,76 @@ def aggregate_by_sign(select: exp.Select, query: SqlText) -> None:
 
     A group whose last row is gone, or that no longer meets HAVING, is deleted.
     """
+    _check_known(select, query)
     for found in list(select.find_all(exp.AggFunc)):
         if found.find_ancestor(exp.Select) is select:
-            found.replace(_signed(found, query))
-    gone = "SUM(" + _SIGN + ") = 0"
+            clause = found.parent if isinstance(found.parent, exp.Filter) else None
+            (clause or found).replace(_signed(found, clause, query))
+    gone = []
+    if select.args.get("group"):
+        gone.append(f"SUM({_SIGN}) = 0")
     having = select.args.get("having")
     if having is not None:
-        gone = f"({gone}) OR NOT ({having.this.sql(dialect='spark')})"
+        gone.append(f"NOT COALESCE({having.this.sql(dialect='spark')}, FALSE)")
         select.set("having", None)
-    kind = parse_one(f"IF({gone}, '-D', '+U') AS `{ROW_KIND}`", read="spark")
-    select.select(kind, copy=False)
+    kind = f"IF({' OR '.join(gone)}, '-D', '+U')" if gone else "'+U'"
+    select.select(_parsed(f"{kind} AS `{ROW_KIND}`"), copy=False)
 
 
-def _signed(found: exp.AggFunc, query: SqlText) -> exp.Expr:
+def filter_by_kind(select: exp.Select) -> None:
+    """Carry kinds through a SELECT over aggregates; a group that meets WHERE no more is deleted."""
+    where = select.args.get("where")
+    kind = f"`{ROW_KIND}`"
+    if where is not None:
+        met = f"COALESCE({where.this.sql(dialect='spark')}, FALSE)"
+        kind = f"IF({met}, {kind}, '-D')"
+        select.set("where", None)
+    for star in [each for each in select.expressions if isinstance(each, exp.Star)]:
+        star.replace(_parsed(f"SELECT * EXCEPT (`{ROW_KIND}`)").expressions[0])
+    select.select(_parsed(f"{kind} AS `{ROW_KIND}`"), copy=False)
+
+
+def _check_known(select: exp.Select, query: SqlText) -> None:
+    """Refuse functions that only Spark knows to be aggregates: they take columns of many rows."""
+    group = select.args.get("group")
+    keys = [*group.expressions] if group else []
+    grouped = {column.name for key in keys for column in key.find_all(exp.Column)}
+    places = {str(key.this) for key in keys if isinstance(key, exp.Literal)}
+    for place, each in enumerate(select.expressions, start=1):
+        if each.alias_or_name in grouped or str(place) in places:
+            continue
+        for call in each.find_all(exp.Anonymous):
+            columns = call.find_all(exp.Column)
+            if any(c.name not in grouped and not c.find_ancestor(exp.AggFunc) for c in columns):
+                raise _cannot(call.sql(dialect="spark"), query)
+
+
+def _signed(found: exp.AggFunc, clause: exp.Filter | None, query: SqlText) -> exp.Expr:
     argument = found.this
-    if isinstance(argument, exp.Distinct):
-        raise _cannot("COUNT(DISTINCT ...)", query)
-    text = argument.sql(dialect="spark") if argument is not None else "*"
+    by_sign = isinstance(found, exp.Count | exp.Sum | exp.Avg)
+    if not by_sign or isinstance(argument, exp.Distinct) or found.args.get("expressions"):
+        raise _cannot(_written(found), query)
+    value = argument.sql(dialect="spark")
+    if isinstance(argument, exp.Star | exp.Literal) and isinstance(found, exp.Count):
+        value = "1"
+    if clause is not None:
+        condition = clause.expression.this.sql(dialect="spark")
+        value = f"IF({condition}, {value}, NULL)"
+    rows = f"SUM(IF({value} IS NULL, 0, {_SIGN}))" if value != "1" else f"SUM({_SIGN})"
     if isinstance(found, exp.Count):
-        if text == "*" or isinstance(argument, exp.Literal):
-            return _parsed(f"SUM({_SIGN})")
-        return _parsed(f"SUM(IF({text} IS NULL, 0, {_SIGN}))")
+        return _parsed(f"COALESCE({rows}, 0)")
+    # Negation keeps the type, and with it the digits of a long DECIMAL; times -1 would not.
+    total = f"SUM(IF({_BACK}, -({value}), {value}))"
     if isinstance(found, exp.Sum):
-        return _parsed(f"SUM(({text}) * {_SIGN})")
-    if isinstance(found, exp.Avg):
-        rows = f"SUM(IF({text} IS NULL, 0, {_SIGN}))"
-        return _parsed(f"(SUM(({text}) * {_SIGN}) / NULLIF({rows}, 0))")
-    raise _cannot(found.sql_name(), query)
+        return _parsed(f"IF({rows} = 0, NULL, {total})")
+    return _parsed(f"({total} / NULLIF({rows}, 0))")
+
+
+def _written(found: exp.AggFunc) -> str:
+    """The aggregate in the words of the query; on a stream distinct values are put into a set."""
+    if isinstance(found, exp.ArrayUniqueAgg | exp.ApproxDistinct):
+        return "COUNT(DISTINCT ...)"
+    return str(found.sql(dialect="spark"))
 
 
 def _cannot(name: str, query: SqlText) -> SqlError:

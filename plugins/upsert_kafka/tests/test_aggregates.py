@@ -1,0 +1,139 @@
+"""Aggregates over an upsert table follow updates, deletes and moves of its rows, to the row."""
+
+import json
+import random
+from decimal import Decimal
+
+import pytest
+from confluent_kafka import Producer
+from streamcore_sql import Session, SqlError
+
+WITH = """WITH ('connector' = 'upsert-kafka', 'topic' = '{topic}', 'key.format' = 'json',
+  'value.format' = 'json', 'properties.bootstrap.servers' = '{servers}' {more})"""
+ORDERS = "CREATE TABLE orders (id INT, region STRING, amount DECIMAL(10, 2), {time} {key}) " + WITH
+KEY = "PRIMARY KEY (id) NOT ENFORCED"
+TOTALS = (
+    "CREATE TABLE totals (region STRING, n BIGINT, total DECIMAL(20, 2), mean DECIMAL(20, 6), "
+    "PRIMARY KEY (region) NOT ENFORCED) " + WITH
+)
+INSERT = """INSERT INTO totals SELECT region, COUNT(*), SUM(amount), AVG(amount)
+  FROM orders WHERE region <> 'hidden' GROUP BY region"""
+
+
+def totals(orders):
+    """What the query should give, of the rows there are."""
+    found = {}
+    for region, amount in orders.values():
+        if region != "hidden":
+            found.setdefault(region, []).append(amount)
+    told = {}
+    for region, amounts in found.items():
+        known = [Decimal(amount) for amount in amounts if amount is not None]
+        total = sum(known, Decimal(0)) if known else None
+        mean = round(total / len(known), 6) if total is not None else None
+        told[region] = (len(amounts), total, mean)
+    return told
+
+
+def told(topic):
+    """The table that another client sees."""
+    rows = {key["region"]: value for key, value in topic.messages()}
+    return {
+        region: (row["n"], *(row[n] if row[n] is None else Decimal(str(row[n])) for n in MEASURES))
+        for region, row in rows.items()
+        if row is not None
+    }
+
+
+MEASURES = ("total", "mean")
+
+
+def test_totals_are_those_of_the_rows_there_are_across_batches_and_restarts(
+    kafka, upsert_table, spark, tmp_path
+):
+    servers, source, target = kafka.bootstrap_servers, upsert_table(2), upsert_table(1)
+    more = ", 'scan.max-rows-per-batch' = '60'"
+    script = ";\n".join(
+        [
+            ORDERS.format(topic=source.topic, servers=servers, more=more, time="", key=KEY),
+            TOTALS.format(topic=target.topic, servers=servers, more=""),
+            INSERT,
+        ]
+    )
+    producer = Producer({"bootstrap.servers": servers})
+    dice, orders = random.Random(11), {}
+    for _ in range(2):
+        for _ in range(100):
+            number, row = dice.randrange(25), None
+            if dice.random() < 0.7:
+                cents = dice.choice([None, dice.randrange(-5000, 5000)])
+                amount = None if cents is None else f"{cents / 100:.2f}"
+                row = (dice.choice(["eu", "us", "asia", "hidden"]), amount)
+            value = row and {"id": number, "region": row[0], "amount": row[1]}
+            payload = None if value is None else json.dumps(value).encode()
+            producer.produce(source.topic, payload, json.dumps({"id": number}).encode())
+            orders.pop(number, None)
+            if row is not None:
+                orders[number] = row
+        producer.flush()
+        Session(spark, name="t", checkpoint=str(tmp_path), once=True).execute(script).wait(300)
+        assert told(target) == totals(orders)
+    assert len(list(tmp_path.glob("**/commits/[0-9]*"))) > 3
+
+
+@pytest.fixture
+def explained(spark):
+    def explain(query, time="", more=""):
+        given = {"topic": "t", "servers": "127.0.0.1:1", "time": time, "key": KEY, "more": more}
+        session = Session(spark)
+        session.execute(ORDERS.format(**given) + ";" + TOTALS.format(**given | {"more": ""}))
+        return str(session.execute(f"EXPLAIN INSERT INTO totals {query}"))
+
+    return explain
+
+
+def test_the_plan_says_that_rows_are_kept(explained, spark):
+    plan = explained("SELECT region, COUNT(*), 1, 1 FROM orders GROUP BY region")
+    assert "orders (upsert-kafka, stream): region, _row_kind (of 3 columns); " in plan
+    assert "keeps the latest row of each id" in plan
+    setting = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
+    assert spark.conf.get(setting) == "true"
+
+
+def test_no_row_is_late_for_an_aggregate_without_a_window(explained):
+    time = "ts TIMESTAMP(3), WATERMARK FOR ts AS ts,"
+    plan = explained("SELECT CAST(ts AS STRING), COUNT(*), 1, 1 FROM orders GROUP BY ts", time)
+    assert "watermark" not in plan.lower()
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "expected"),
+    [
+        (
+            "SELECT region, COUNT(*), 1, 1 FROM orders GROUP BY region",
+            ", 'changelog.normalize.ttl' = '1 h'",
+            "'orders' forgets rows that no longer change",
+        ),
+        (
+            "SELECT region, MAX(n), 1, 1 FROM (SELECT region, id, COUNT(*) AS n FROM orders "
+            "GROUP BY region, id) GROUP BY region",
+            "",
+            "an aggregate of an aggregate cannot take them back",
+        ),
+        (
+            "SELECT CAST(window_start AS STRING), COUNT(*), 1, 1 FROM TABLE(TUMBLE(TABLE orders, "
+            "DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end",
+            "",
+            "this query cannot take rows back",
+        ),
+    ],
+)
+def test_what_would_not_be_exact_is_refused(explained, query, more, expected):
+    time = "ts TIMESTAMP(3), WATERMARK FOR ts AS ts,"
+    with pytest.raises(SqlError, match=expected):
+        explained(query, time, more)
+
+
+def test_a_bounded_table_has_its_latest_rows_and_any_aggregate(explained):
+    query = "SELECT region, MAX(id), 1, 1 FROM orders GROUP BY region"
+    assert "mode batch" in explained(query, more=", 'scan.bounded.mode' = 'latest-offset'")
