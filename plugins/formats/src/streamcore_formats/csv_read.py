@@ -134,41 +134,26 @@ class _LineReader:
         )
 
     def _by_python(self, lines: Sequence[Any]) -> Split | None:
-        plugin, delimiter = self._plugin, self._plugin.delimiter
-        try:
-            whole = b"\n".join(lines).decode()
-        except UnicodeDecodeError:
+        delimiter, quote = self._plugin.delimiter, self._plugin.quote
+        whole = b"\n".join(lines)
+        if whole.count(b"\n") != len(lines) - 1:  # some line holds a line feed
             return None
-        rows: list[list[str]]
-        if plugin.quote is None or plugin.quote not in whole:
-            cells = self._grid(whole, lines)
-            if cells is not None:
-                return cells, set()
-            rows = [line.split(delimiter) for line in whole.split("\n")]
-        else:
-            dialect = {"delimiter": delimiter, "quotechar": plugin.quote, "strict": True}
-            try:
-                rows = list(csv.reader(whole.split("\n"), **dialect))  # type: ignore[arg-type]
-            except csv.Error:
-                return None
+        try:
+            given = map(bytes.decode, lines)
+            if quote is None or quote.encode() not in whole:
+                rows = [line.split(delimiter) for line in given]
+            else:
+                rows = list(csv.reader(given, delimiter=delimiter, quotechar=quote, strict=True))
+        except (UnicodeDecodeError, csv.Error):
+            return None
         if len(rows) != len(lines):
             return None
-        ragged = {place for place, row in enumerate(rows) if len(row) != self._count}
-        if ragged:
+        ragged: set[int] = set()
+        if set(map(len, rows)) != {self._count}:
+            ragged = {place for place, row in enumerate(rows) if len(row) != self._count}
             rows = [row for row in rows if len(row) == self._count]
         columns: list[Any] = list(zip(*rows, strict=True)) or [()] * self._count
         return [columns[place] for place in self._places], ragged
-
-    def _grid(self, whole: str, lines: Sequence[bytes]) -> Sequence[Cells] | None:
-        """The cells of lines that all have as many as they should, cut in one go."""
-        delimiter, width = self._plugin.delimiter, self._count
-        mark = delimiter.encode()
-        if {line.count(mark) for line in lines} != {width - 1}:
-            return None
-        cells = whole.replace("\n", delimiter).split(delimiter)
-        if len(cells) != width * len(lines):  # some line holds a line feed
-            return None
-        return [tuple(cells[place::width]) for place in self._places]
 
     # --- from cells to columns --------------------------------------------------------------
 
@@ -230,7 +215,7 @@ def _finisher(field: pa.Field, plugin: Csv) -> Callable[[Cells], Finished]:
 
     def finish(cells: Cells) -> Finished:
         if isinstance(cells, tuple):
-            if not any(literal in cells for literal in literals):
+            if not literals or not any(literal in cells for literal in literals):
                 array = few(cells)
                 if array is not None:
                     return array, ()

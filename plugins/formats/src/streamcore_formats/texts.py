@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -168,9 +169,10 @@ def short_column_of(kind: pa.DataType, *, iso: bool = False) -> Callable[[Sequen
     if types.is_boolean(kind):
         return _few_booleans
     if types.is_integer(kind):
-        return lambda values: _few_numbers(values, _WHOLE, kind)
+        code = {8: "b", 16: "h", 32: "i", 64: "q"}[kind.bit_width]
+        return lambda values: _few_numbers(values, _WHOLE, kind, code)
     if kind == pa.float64():
-        return lambda values: _few_numbers(values, _REAL, kind)
+        return lambda values: _few_numbers(values, _REAL, kind, "d")
     if types.is_timestamp(kind) and kind.tz is None:
         return lambda values: temporal.few_timestamps(values, kind, iso)
     at_once = column_of(kind, iso=iso)
@@ -183,16 +185,20 @@ def _few_booleans(values: Sequence[str]) -> pa.Array | None:
     return pa.array([value == "true" for value in values], pa.bool_())
 
 
-def _few_numbers(values: Sequence[str], parse: Numbers, kind: pa.DataType) -> pa.Array | None:
+def _few_numbers(
+    values: Sequence[str], parse: Numbers, kind: pa.DataType, code: str
+) -> pa.Array | None:
     """Numbers that JSON writes alike; texts are as many as values, or one holds a comma."""
     written = ",".join(values)
     if "-0" in written:  # which JSON does not tell from 0
         return None
     try:
-        found = parse(f"[{written}]")
-        return pa.array(found, kind) if len(found) == len(values) else None
-    except (msgspec.MsgspecError, UnicodeEncodeError, pa.ArrowInvalid, OverflowError):
+        found = array(code, parse(f"[{written}]"))
+    except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError):
         return None
+    if len(found) != len(values):
+        return None
+    return pa.Array.from_buffers(kind, len(found), [None, pa.py_buffer(found)], 0)
 
 
 def each_value(values: Sequence[Any], read: Value, field: pa.Field, forgiving: bool) -> Finished:
