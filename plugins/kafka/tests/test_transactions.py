@@ -70,6 +70,25 @@ def test_a_zombie_writer_fails_when_it_wakes_up(job, records):
     assert values(records(job.topic)) == expected((0, 0))
 
 
+def test_the_last_commit_of_a_killed_run_may_come_after_the_new_run_has_begun(job, records):
+    job.write(batch=0)
+    ticket = job.ticket()
+    job.write(batch=1, task=1)  # by a worker that outlived its run
+    assert not job.write(batch=1, task=0, run="second", ticket=ticket, rows=0)
+    assert job.write(batch=1, task=1, run="second", ticket=ticket).repeated
+    job.write(batch=2, run="second")
+    assert values(records(job.topic)) == expected((0, 0), (1, 1), (2, 0))
+
+
+def test_a_commit_of_another_run_is_an_error_once_the_new_run_has_written(job, records):
+    job.write(batch=0, run="second")
+    ticket = job.ticket()
+    job.write(batch=1)
+    with pytest.raises(TransactionRefused, match="run first, batch 1.* writes with it at the same"):
+        job.write(batch=1, run="second", ticket=ticket)
+    assert values(records(job.topic)) == expected((0, 0), (1, 0))
+
+
 def test_rows_of_an_open_transaction_are_not_seen_until_they_are_written_for_good(job, records):
     killed = job.start("commit:kill", batch=0)
     assert killed.wait(60) == -signal.SIGKILL

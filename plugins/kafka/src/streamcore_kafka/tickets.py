@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +91,17 @@ def is_repeated(ours: Marker, before: Marker | None) -> bool:
         and (before.query, before.batch) == (ours.query, ours.batch)
         and not before.same_run(ours)
     )
+
+
+def brought_up(ours: Marker, ticket: Ticket, now: Marker | None) -> Ticket:
+    """The ticket as it would be issued now, if it missed the last commit of a run that was killed.
+
+    Workers and requests outlive the run they belong to, for a moment. Only the batch that a new run
+    begins with can be theirs; later, a commit of another run means that it is alive.
+    """
+    begins = ticket.before is None or not ticket.before.same_run(ours)
+    missed = replace(ticket, before=now)
+    return missed if begins and now != ticket.before and is_repeated(ours, now) else ticket
 
 
 def check(ours: Marker, ticket: Ticket, now: Marker | None) -> None:

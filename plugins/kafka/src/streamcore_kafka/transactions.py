@@ -24,6 +24,7 @@ from .sender import Sender, Undelivered
 from .tickets import (
     Ticket,
     TransactionRefused,
+    brought_up,
     check,
     check_same_rows,
     is_repeated,
@@ -97,7 +98,10 @@ class Transaction:
         self._markers.open(task)
         self._connect(producer)
         self._retried(producer.init_transactions)
-        check(self._ours, self._ticket, self._markers.of_batch())
+        last = self._markers.of_batch()
+        self._ticket = brought_up(self._ours, self._ticket, last)
+        self._repeated = is_repeated(self._ours, self._ticket.before)
+        check(self._ours, self._ticket, last)
         there = self._markers.of_task(task)
         if there is not None and self._is_done(there):
             sender.rows, sender.repeated = there.rows, True
