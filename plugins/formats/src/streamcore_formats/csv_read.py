@@ -53,8 +53,9 @@ class _LineReader:
         self._places = [schema.names.index(field.name) for field in wanted]
         self._nothing = doubt_everything(wanted)
         self._grammar = _line_grammar(plugin)
-        marks = [mark.encode() for mark in (plugin.quote, plugin.escape_character) if mark]
-        self._special = [b"\r", *marks]
+        quote, escape = (mark and mark.encode() for mark in (plugin.quote, plugin.escape_character))
+        self._special = [mark for mark in (b"\r", escape, quote) if mark]
+        self._special_to_few = [mark for mark in (b"\r", escape) if mark]
 
     def __call__(self, messages: Messages) -> Columns:
         if self._is_plain_text(messages):
@@ -70,11 +71,15 @@ class _LineReader:
     # --- which messages are lines ---------------------------------------------------------
 
     def _is_plain_text(self, messages: Messages) -> bool:
-        """Whether there is nothing to understand but delimiters."""
+        """Whether there is nothing to understand but delimiters, and quotes among few messages.
+
+        Python's strict reader takes and refuses quotes as the grammar does, Arrow's does not.
+        """
         if self._plugin.allow_comments or self._plugin.trim_spaces or not all(messages):
             return False
         whole = b"\n".join(messages)  # type: ignore[arg-type]
-        if any(mark in whole for mark in self._special):
+        special = self._special if len(messages) >= _MANY else self._special_to_few
+        if any(mark in whole for mark in special):
             return False
         return _BOM[:1] not in whole or _BOM not in whole
 
