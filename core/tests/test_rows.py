@@ -130,6 +130,34 @@ def test_upserts_turn_null_values_into_deletes_in_their_place():
     assert made.rejected == [Rejected(2, "the key is null")]
 
 
+def test_a_format_that_has_rows_for_null_values_deletes_just_the_same():
+    class Nullable(Plain):
+        """Gives null rows for null values."""
+
+        identifier = "nullable"
+
+        def decoder(self, schema, columns=None, metadata=()):
+            plain = super().decoder(schema, columns, metadata)
+
+            class Filled:
+                def decode(self, messages):
+                    return plain.decode([each or b"{}" for each in messages])
+
+            return Filled()
+
+    table = Table((*columns(k="INT", v="INT"), Column("_row_kind", "STRING", metadata="row-kind")))
+    layout = key_value(table, ["k"], "", ValueFields.EXCEPT_KEY)
+    output = pa.schema([c.field for c in table.output])
+    made = Assembler(table, layout, Plain(), Nullable(), output, upsert=True).assemble(
+        [b'{"k": 1}', b'{"k": 1}', b'{"k": 2}'], [b'{"v": 5}', None, b'{"v": 6}'], {}
+    )
+    assert [tuple(row.values()) for row in made.batch.to_pylist()] == [
+        (1, 5, "+U"),
+        (1, None, "-D"),
+        (2, 6, "+U"),
+    ]
+
+
 def test_a_query_that_wants_no_columns_still_gets_its_rows_counted():
     table = Table(columns(a="INT", b="INT")).reading([])
     made = assembler(table).assemble([None] * 3, [b'{"a": 1}'] * 3, {})

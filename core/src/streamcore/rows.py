@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +19,19 @@ from .errors import Problem, RecordError
 from .table import ROW_KIND, ROW_KINDS, Column, Table, is_physical
 from .table import ValueFields as ValueFields
 
-UPDATE_AFTER, DELETE = ROW_KINDS.index("+U"), ROW_KINDS.index("-D")
+INSERT, UPDATE_AFTER, DELETE = (ROW_KINDS.index(kind) for kind in ("+I", "+U", "-D"))
 
 
 @functools.cache
 def _kind_texts() -> pa.Array:
     """Made when first needed: making an array imports pandas where that is installed."""
     return pa.array(ROW_KINDS, pa.string())
+
+
+@functools.lru_cache(maxsize=16)
+def _same_kind(code: int, count: int) -> pa.Array:
+    """Most batches of a source are equally long, and most of their rows of one kind."""
+    return pa.repeat(pa.scalar(ROW_KINDS[code], pa.string()), count)
 
 
 @dataclass(frozen=True)
@@ -161,14 +167,17 @@ class Assembler:
 
     def _with_tombstones(
         self, decoded: Decoded, values: Sequence[bytes | None]
-    ) -> tuple[pa.RecordBatch, pa.Int32Array | None, pa.Int8Array]:
+    ) -> tuple[pa.RecordBatch, pa.Int32Array | None, pa.Int8Array | None]:
         """Put a delete, all its columns null, where each null value stood."""
-        count = decoded.rows.num_rows
-        upserts = pa.repeat(pa.scalar(UPDATE_AFTER, pa.int8()), count)
-        if None not in values:
-            return decoded.rows, decoded.origin, upserts
-        origin = decoded.origin if decoded.origin is not None else _upto(count)
+        if not values.count(None):
+            return decoded.rows, decoded.origin, None
         gone = pa.array([i for i, value in enumerate(values) if value is None], pa.int32())
+        origin = decoded.origin if decoded.origin is not None else _upto(decoded.rows.num_rows)
+        there = pc.invert(pc.is_in(origin, value_set=gone))
+        if not pc.all(there).as_py():  # a format that has rows for null values, too
+            origin = origin.filter(there)
+            decoded = replace(decoded, rows=decoded.rows.filter(there))
+        upserts = pa.repeat(pa.scalar(UPDATE_AFTER, pa.int8()), len(origin))
         deletes = pa.repeat(pa.scalar(DELETE, pa.int8()), len(gone))
         kinds = pa.concat_arrays([upserts, deletes])
         nulls = [pa.nulls(len(gone), column.type) for column in decoded.rows.columns]
@@ -197,7 +206,7 @@ class Assembler:
         assert self._key is not None
         decoded = self._key.decode(keys)
         bad = [Rejected(index, f"key: {reason}") for index, reason in decoded.rejected]
-        if self._upsert and None in keys:
+        if self._upsert and keys.count(None):
             bad += [Rejected(i, "the key is null") for i, key in enumerate(keys) if key is None]
         if decoded.origin is None and origin is None and not bad:
             return rows, origin, kinds, decoded.rows.columns, bad
@@ -252,8 +261,9 @@ class Assembler:
         metadata: Mapping[str, pa.Array],
     ) -> pa.Array:
         if column.name == ROW_KIND or column.metadata == "row-kind":
-            codes = kinds if kinds is not None else pa.repeat(pa.scalar(0, pa.int8()), count)
-            return _kind_texts().take(codes)
+            if kinds is None:
+                return _same_kind(UPDATE_AFTER if self._upsert else INSERT, count)
+            return _kind_texts().take(kinds)
         if column.metadata is None:
             if column.name not in values:
                 return from_key[column.name]
