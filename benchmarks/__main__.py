@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -59,7 +60,9 @@ def main() -> None:
     found: list[Case] = []
     with sitting(chosen.runs, quick=chosen.quick, with_flink=not chosen.no_flink) as setting:
         for name in chosen.only:
+            began = time.monotonic()
             for case in GROUPS[name](setting):
+                case.took, began = time.monotonic() - began, time.monotonic()
                 print(table(case), flush=True)
                 found.append(case)
                 if chosen.json:  # kept as it grows: a sitting is long
@@ -68,7 +71,7 @@ def main() -> None:
 
 def table(case: Case) -> str:
     """One case as text: a line per side."""
-    lines = [f"\n{case.what}"]
+    lines = [f"\n{case.what} ({case.took:,.0f} s)"]
     for outcome in case.outcomes:
         against = "" if outcome is case.outcomes[0] else f"ours is {case.verdict(outcome)}"
         pace = f"{outcome.rate:>12,.0f} rows/s"

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from .measure import Case, Run, alternate
+from .pipelines import written
 from .setting import Setting
 from .sides import SparkSide
 
@@ -46,12 +47,3 @@ def _into_new_topic(
         return done
 
     return run
-
-
-def written(servers: str, topic: str) -> int:
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench-count"})
-    ends = [consumer.get_watermark_offsets(TopicPartition(topic, at))[1] for at in range(4)]
-    consumer.close()
-    return sum(ends)

@@ -33,8 +33,9 @@ def _case(setting: Setting, format_name: str, columns: tuple[str, ...], rows: in
         "columns": list(columns),
         "registry": setting.registry.url if format_name == "avro-confluent" else "",
     }
+    sample = source | {"topic": setting.topic(format_name, min(rows, setting.fewer))}
     checks = {
-        side.run(job, **source).checksum
+        side.run(job, **sample).checksum
         for side, job in ((setting.ours, "check_ours"), (setting.spark, "check_spark"))
     }
     if len(checks) != 1:

@@ -67,6 +67,8 @@ class Case:
     outcomes: list[Outcome]
     unit: str = "rows/s"
     """Or `ms`, where a run's seconds are a latency and less is better."""
+    took: float = 0.0
+    """Seconds of the sitting, with filling its topics."""
 
     def ratio(self, other: Outcome) -> float:
         return self.outcomes[0].rate / other.rate
@@ -83,6 +85,7 @@ class Case:
             "name": self.name,
             "what": self.what,
             "unit": self.unit,
+            "took_seconds": round(self.took, 1),
             "sides": [
                 {
                     "side": o.side,

@@ -32,7 +32,7 @@ class Setting:
     @property
     def fewer(self) -> int:
         """Rows of the cases that only widen a picture."""
-        return self.rows // 4
+        return self.rows // 6
 
     @property
     def servers(self) -> str:

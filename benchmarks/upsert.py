@@ -1,8 +1,10 @@
-"""Upsert tables against plain ones, and what the state behind a full changelog costs."""
+"""Upsert tables against plain ones and against Flink's, and what the state behind them costs."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import shutil
 import tempfile
 import time
@@ -10,16 +12,36 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from . import pipelines
 from .measure import Case, Run, alternate
+from .pipelines import latest, written
 from .setting import Setting
 
 KEYS = 20_000
+UPSERTS = """
+CREATE TABLE {name} (id BIGINT, name STRING, n BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH (
+  'connector' = 'upsert-kafka', 'topic' = '{{{topic}}}', 'key.format' = 'json',
+  'value.format' = 'json', 'properties.bootstrap.servers' = '{{servers}}'{more});
+"""
+PLAIN = """
+CREATE TABLE source (id BIGINT, name STRING, n BIGINT) WITH ('connector' = 'kafka',
+  'topic' = '{source}', 'format' = 'json', 'properties.bootstrap.servers' = '{servers}',
+  'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset');
+"""
+INTO = UPSERTS.format(name="target", topic="target", more="") + (
+    "INSERT INTO target SELECT id, name, n FROM source;\n"
+)
+READING = {
+    "streamcore": ", 'changelog.normalize' = 'true'",
+    "Flink SQL": ", 'scan.bounded.mode' = 'latest-offset'",
+}
+"""What makes a full changelog of upserts that ends: Flink keeps state by itself."""
 _numbers = itertools.count(1)
 
 
 def cases(setting: Setting) -> Iterator[Case]:
     """Writing and reading beside the kafka connector, the buffer, then normalisation."""
-    rows = max(100_000, min(2_000_000, setting.rows // 4))
+    rows = setting.fewer
     times = {"runs": setting.runs, "warmups": setting.warmups}
     plain = partial(_into_new_topic, setting, "upsert_jobs.write_plain", rows, rows)
     sides: dict[str, Callable[[], Run]] = {
@@ -40,6 +62,27 @@ def cases(setting: Setting) -> Iterator[Case]:
         sides = {"upsert-kafka": partial(_normalized, setting, topic, batch)}
         what = f"a full changelog of {KEYS:,} keys, micro-batches of {batch:,} messages"
         yield alternate(f"upsert-normalize-{batch}", what, sides, **times)
+    yield from _beside_flink(setting, _filled(setting, rows), rows, times)
+
+
+def _beside_flink(setting: Setting, topic: str, rows: int, times: dict[str, int]) -> Iterator[Case]:
+    """The same scripts on both sides, and the same table in the end."""
+
+    def table(target: str) -> str:
+        values = latest(setting.servers, target).values()
+        found = sorted(str(sorted(json.loads(value).items())) for value in values)
+        return hashlib.sha256("\n".join(found).encode()).hexdigest()
+
+    what = f"{rows:,} messages of {KEYS:,} keys, topic to upsert topic"
+    filled = pipelines.sides(setting, PLAIN + INTO, rows, table, source=topic)
+    yield alternate("upsert-from-topic", what, filled, **times)
+    copied: dict[str, Callable[[], Run]] = {}
+    for side, more in READING.items():
+        script = UPSERTS.format(name="source", topic="source", more=more) + INTO
+        both = pipelines.sides(setting, script, rows, table, source=topic)
+        copied |= {side: both[side]} if side in both else {}
+    what = f"{rows:,} upserts of {KEYS:,} keys, upsert topic to upsert topic by a full changelog"
+    yield alternate("upsert-to-upsert", what, copied, **times)
 
 
 def _buffered(setting: Setting, rows: int, times: dict[str, int]) -> Case:
@@ -65,11 +108,11 @@ def _into_new_topic(
     done = setting.ours.run(
         job, servers=setting.servers, topic=topic, rows=rows, keys=keys, **extra
     )
-    written = _count(setting.servers, topic)
+    records = written(setting.servers, topic)
     setting.broker.delete_topic(topic)
-    if not written <= rows * most:
-        raise SystemExit(f"{job}: {written} records of {rows} rows, at most {rows * most} wanted")
-    done.extra["records"] = written
+    if not records <= rows * most:
+        raise SystemExit(f"{job}: {records} records of {rows} rows, at most {rows * most} wanted")
+    done.extra["records"] = records
     return done
 
 
@@ -98,16 +141,6 @@ def _normalized(setting: Setting, topic: str, batch: int) -> Run:
     run = _from_topic(setting, "upsert_jobs.normalize", topic, batch=batch)
     run.rows = batch * 2  # messages read: what a task hands on is one row of each key
     return run
-
-
-def _count(servers: str, topic: str) -> int:
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench-count"})
-    try:
-        return sum(consumer.get_watermark_offsets(TopicPartition(topic, at))[1] for at in range(4))
-    finally:
-        consumer.close()
 
 
 def restart(setting: Setting, keys: int = 1_000_000) -> float:

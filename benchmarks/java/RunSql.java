@@ -2,12 +2,16 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.table.api.EnvironmentSettings;
 import org.apache.flink.table.api.TableEnvironment;
 
 /** Runs one script per input line (base64), in this process, and prints the seconds it took. */
 public class RunSql {
+    private static final Pattern SET = Pattern.compile("SET '(.*)' = '(.*)'");
+
     public static void main(String[] arguments) throws Exception {
         BufferedReader in =
                 new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -36,6 +40,11 @@ public class RunSql {
         long start = System.nanoTime();
         for (String statement : script.split(";\\s*\n")) {
             if (statement.isBlank()) {
+                continue;
+            }
+            Matcher setting = SET.matcher(statement.trim());
+            if (setting.matches()) {
+                tables.getConfig().set(setting.group(1), setting.group(2));
                 continue;
             }
             var result = tables.executeSql(statement.trim());
