@@ -185,6 +185,6 @@ def test_another_job_is_a_click_away_and_tells_why_it_failed(browser, url):
     browser.evaluate("document.querySelectorAll('#jobs button')[1].click()")
     told = wait_for(browser, "document.querySelector('#verdict.failed')?.textContent")
     assert told == "no broker, says ***"
-    assert browser.evaluate("document.getElementById('job-title').textContent") == "orders.totals"
+    wait_for(browser, "document.getElementById('job-title').textContent === 'orders.totals'")
     listed = browser.evaluate("document.getElementById('troubles').textContent")
     assert "no broker, says ***" in listed

@@ -91,16 +91,14 @@ def test_words_are_counted_right_although_the_job_is_killed(
     )
     dice = random.Random(3)
     words = [f"word-{dice.randrange(50)}" for _ in range(3000)]
-    producer = Producer({"bootstrap.servers": servers})
-    for word in words:
-        producer.produce(source, json.dumps({"word": word}).encode(), word.encode())
-    producer.flush()
     expected = dict(Counter(words))
 
+    produce(servers, source, words[:1000])
     job = start(script, tmp_path)
     try:
         wait_until(lambda: len(latest(servers, target)) == 50, job, tmp_path)
-        assert latest(servers, target) != expected  # there is something left to be killed in
+        produce(servers, source, words[1000:])  # so that there is something to be killed in
+        time.sleep(dice.random())
         stop(job)
         time.sleep(3)  # workers notice a little later that the job is gone
         job = start(script, tmp_path)
@@ -108,6 +106,13 @@ def test_words_are_counted_right_although_the_job_is_killed(
     finally:
         stop(job)
     assert latest(servers, target) == expected
+
+
+def produce(servers, topic, words):
+    producer = Producer({"bootstrap.servers": servers})
+    for word in words:
+        producer.produce(topic, json.dumps({"word": word}).encode(), word.encode())
+    producer.flush()
 
 
 def wait_until(done, job, home):

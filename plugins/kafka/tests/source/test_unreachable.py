@@ -11,6 +11,8 @@ from streamcore_kafka.fetching import Fetcher
 from streamcore_kafka.progress import Range
 
 HASTY = {"properties.socket.connection.setup.timeout.ms": "1500"}
+LONG = 30
+"""Seconds that none of these may take, on however busy a machine."""
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def test_a_query_does_not_start_on_a_broker_that_does_not_answer(drive, request,
     began = time.monotonic()
     with pytest.raises(ConnectionFailed, match=f"{servers} .*Check 'properties.bootstrap.servers'"):
         drive("t", {**HASTY, "properties.bootstrap.servers": servers, **what})
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < LONG
 
 
 def test_a_task_does_not_wait_for_ever(table, nobody):
@@ -45,5 +47,5 @@ def test_a_task_does_not_wait_for_ever(table, nobody):
     began = time.monotonic()
     with pytest.raises(ConnectionFailed) as caught:
         list(Fetcher(kafka, [Range("t", 0, 5, 9)]).chunks())
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < LONG
     assert str(caught.value).startswith(f"topic 't' partition 0 offset 5: Kafka broker {nobody} ")
