@@ -17,13 +17,18 @@ from ..errors import SqlError
 from ..rewrite import Rewritten
 from ..statements import Option
 from .binding import bind
-from .retraction import aggregate_by_sign, filter_by_kind
+from .retraction import aggregate_by_sign, delete_what_is_filtered, filter_by_kind
 from .sources import Scan
 from .temporal import versioned_views
 
 
-def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Rewritten:
-    """The query with `_row_kind` as one more column, if it reads a changelog."""
+def carried(
+    rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText, *, upserts: bool = False
+) -> Rewritten:
+    """The query with `_row_kind` as one more column, if it reads a changelog.
+
+    `upserts` for a table that keeps the latest row of each key and is not told old ones.
+    """
     kinds = _changing(rewritten, scans)
     if not kinds:
         return rewritten
@@ -48,7 +53,7 @@ def carried(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> Re
     if rewritten.aggregations:
         carried_on = _aggregated(tree, set(kinds), query)
     else:
-        carried_on = _carry(tree, set(kinds))
+        carried_on = _carry(tree, set(kinds), upserts=upserts)
     if not carried_on:
         raise SqlError(
             f"'{name}' updates and deletes rows, which a join or set of streams cannot pass on",
@@ -152,10 +157,10 @@ def _filled(body: Any, known: dict[str, Any]) -> Any:
     return body
 
 
-def _carry(node: exp.Expression, changelogs: set[str]) -> bool:
+def _carry(node: exp.Expression, changelogs: set[str], *, upserts: bool = False) -> bool:
     """Add the kind to every SELECT from the changelog up; False where there is no one way."""
     if isinstance(node, exp.Subquery):
-        return _carry(node.this, changelogs)
+        return _carry(node.this, changelogs, upserts=upserts)
     if not isinstance(node, exp.Select):
         return False
     first = node.args.get("from_")
@@ -165,10 +170,13 @@ def _carry(node: exp.Expression, changelogs: set[str]) -> bool:
     if len(holders) != 1 or holders[0] is not sources[0]:
         return False
     source = holders[0]
-    if isinstance(source, exp.Subquery) and not _carry(source, changelogs):
+    if isinstance(source, exp.Subquery) and not _carry(source, changelogs, upserts=upserts):
         return False
-    if not any(isinstance(each, exp.Star) for each in node.expressions):
-        node.select(exp.column(ROW_KIND, table=source.alias_or_name, quoted=True), copy=False)
+    kind = exp.column(ROW_KIND, table=source.alias_or_name, quoted=True)
+    if upserts and node.args.get("where") and not (joined and node.is_star):
+        delete_what_is_filtered(node, kind.sql(dialect="spark"))
+    elif not node.is_star:
+        node.select(kind, copy=False)
     return True
 
 

@@ -64,7 +64,7 @@ def plan_insert(insert: Insert, planner: QueryPlanner, catalog: Catalog) -> Inse
     except SqlError as problem:
         problems.append(problem)
     try:
-        query = planner.plan(insert.query)
+        query = planner.plan(insert.query, upserts=sink is not None and _keeps_latest(sink))
     except SqlError as problem:
         problems.append(problem)
     if problems or sink is None or query is None:
@@ -76,6 +76,12 @@ def plan_insert(insert: Insert, planner: QueryPlanner, catalog: Catalog) -> Inse
         if query.mode == UPDATE and ROW_KIND not in frame.columns:
             frame = frame.withColumn(ROW_KIND, F.lit("+U"))
     return InsertPlan(insert, query, sink, frame)
+
+
+def _keeps_latest(sink: Bound) -> bool:
+    """Whether it takes deletes, but no rows as they were before."""
+    taken = sink.connector.accepts()
+    return "-D" in taken and "-U" not in taken
 
 
 def _check_writable(insert: Insert, sink: Bound) -> None:

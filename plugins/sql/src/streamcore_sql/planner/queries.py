@@ -78,8 +78,11 @@ class QueryReader:
         self._catalog = catalog
         self._approximate, self._batch_only = approximate_distinct, batch_only
 
-    def read(self, query: SqlText) -> QueryReading:
-        """Find every table, and decide between batch and stream."""
+    def read(self, query: SqlText, *, upserts: bool = False) -> QueryReading:
+        """Find every table, and decide between batch and stream.
+
+        `upserts` if the rows go into a table that keeps the latest row of each key.
+        """
         prefix = f"_q{next(_numbers)}_"
         rewritten = self._rewrite(query, prefix, streaming=False)
         bounds = self._bound(rewritten.tables)
@@ -102,7 +105,8 @@ class QueryReader:
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
         scans = with_old_rows(rewritten, scans)
-        return QueryReading(carried(rewritten, scans, query), scans, streaming)
+        rewritten = carried(rewritten, scans, query, upserts=upserts)
+        return QueryReading(rewritten, scans, streaming)
 
     def _check_runtime(self, bounds: list[Bound], query: SqlText) -> None:
         if self._batch_only:
@@ -148,9 +152,9 @@ class QueryPlanner(QueryReader):
         super().__init__(catalog, **settings)
         self._spark = spark
 
-    def plan(self, query: SqlText) -> QueryPlan:
+    def plan(self, query: SqlText, *, upserts: bool = False) -> QueryPlan:
         """Find every table, and let Spark check the rest."""
-        found = self.read(query)
+        found = self.read(query, upserts=upserts)
         rewritten, scans = found.rewritten, found.scans
         result = self._frame(query, rewritten, scans)
         mode = rewritten.mode if found.streaming else BATCH

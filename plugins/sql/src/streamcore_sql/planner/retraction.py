@@ -42,10 +42,24 @@ def filter_by_kind(select: exp.Select) -> None:
     where = select.args.get("where")
     kind = f"`{ROW_KIND}`"
     if where is not None:
-        met = f"COALESCE({where.this.sql(dialect='spark')}, FALSE)"
-        kind = f"IF({met}, {kind}, '-D')"
+        kind = f"IF({_met(where)}, {kind}, '-D')"
         select.set("where", None)
-    for star in [each for each in select.expressions if isinstance(each, exp.Star)]:
+    _with_kind(select, kind)
+
+
+def delete_what_is_filtered(select: exp.Select, kind: str) -> None:
+    """Delete rows that meet WHERE no more, and let deletes pass: they may have their key alone."""
+    met = _met(select.args["where"])
+    select.set("where", exp.Where(this=_parsed(f"{met} OR {kind} IN ('+U', '-D')")))
+    _with_kind(select, f"IF({met}, {kind}, '-D')")
+
+
+def _met(where: exp.Where) -> str:
+    return f"COALESCE({where.this.sql(dialect='spark')}, FALSE)"
+
+
+def _with_kind(select: exp.Select, kind: str) -> None:
+    for star in [each for each in select.expressions if each.is_star]:
         star.replace(_parsed(f"SELECT * EXCEPT (`{ROW_KIND}`)").expressions[0])
     select.select(_parsed(f"{kind} AS `{ROW_KIND}`"), copy=False)
 

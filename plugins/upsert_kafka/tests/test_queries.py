@@ -1,4 +1,4 @@
-"""Aggregates over an upsert table follow updates, deletes and moves of its rows, to the row."""
+"""Queries over an upsert table follow updates, deletes and moves of its rows, to the row."""
 
 import json
 import random
@@ -79,6 +79,37 @@ def test_totals_are_those_of_the_rows_there_are_across_batches_and_restarts(
         Session(spark, name="t", checkpoint=str(tmp_path), once=True).execute(script).wait(300)
         assert told(target) == totals(orders)
     assert len(list(tmp_path.glob("**/commits/[0-9]*"))) > 3
+
+
+def test_a_row_that_meets_the_condition_no_more_is_deleted(kafka, upsert_table, spark, tmp_path):
+    servers, source, target = kafka.bootstrap_servers, upsert_table(2), upsert_table(1)
+    kept = f"CREATE TABLE kept (id INT, region STRING, {KEY}) " + WITH
+    script = ";\n".join(
+        [
+            ORDERS.format(topic=source.topic, servers=servers, more="", time="", key=KEY),
+            kept.format(topic=target.topic, servers=servers, more=""),
+            "INSERT INTO kept SELECT id, region FROM orders WHERE amount > 2",
+        ]
+    )
+    producer = Producer({"bootstrap.servers": servers})
+    for number, amount in (
+        (1, 5),
+        (1, 1),
+        (2, 5),
+        (2, None),
+        (3, 1),
+        (4, 9),
+        (1, 1),
+        (5, 1),
+        (5, 3),
+    ):
+        value = amount and {"id": number, "region": "eu", "amount": amount}
+        payload = value and json.dumps(value).encode()
+        producer.produce(source.topic, payload, json.dumps({"id": number}).encode())
+    producer.flush()
+    Session(spark, name="f", checkpoint=str(tmp_path), once=True).execute(script).wait(300)
+    found = {key["id"]: value for key, value in target.messages()}
+    assert {number for number, row in found.items() if row is not None} == {4, 5}
 
 
 @pytest.fixture
