@@ -39,6 +39,8 @@ class Faults:
     """A subscription breaks after that many events; 0 is never."""
     latency: float = 0.0
     """Seconds added to each call."""
+    shift_arrivals: float = 0.0
+    """Seconds by which times of arrival are ahead of the service's clock, where reads poll."""
     refuse: str = ""
     """Code that answers every call, such as AccessDeniedException; empty is none."""
 

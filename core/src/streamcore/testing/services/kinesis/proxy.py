@@ -81,8 +81,9 @@ class _Handler(BaseHTTPRequestHandler):
             elif operation == "PutRecords" and faults.partial:
                 self._put_partially(request)
             else:
-                status, reply = self._forward(body)
+                status, reply = self._forward(_asked(request, body, faults.shift_arrivals))
                 if status == 200:
+                    reply = _told(operation, reply, faults.shift_arrivals)
                     fate.learn(operation, request, reply)
                     self._maybe_lose(operation, len(request.get("Records", "1")))
                 self._answer(status, reply)
@@ -190,3 +191,20 @@ class _Handler(BaseHTTPRequestHandler):
 if __name__ == "__main__":
     FaultProxy(upstream_port=int(sys.argv[1]), port=int(sys.argv[2])).start()
     threading.Event().wait()
+
+
+def _asked(request: dict[str, Any], body: bytes, shift: float) -> bytes:
+    """A request by shifted time in the emulator's own; it knows no moment to come."""
+    if not shift or request.get("ShardIteratorType") != "AT_TIMESTAMP":
+        return body
+    moment = min(request["Timestamp"] - shift, time.time() - 0.001)
+    return json.dumps({**request, "Timestamp": moment}).encode()
+
+
+def _told(operation: str, reply: bytes, shift: float) -> bytes:
+    if not shift or operation != "GetRecords":
+        return reply
+    plain = json.loads(reply)
+    for record in plain["Records"]:
+        record["ApproximateArrivalTimestamp"] += shift
+    return json.dumps(plain).encode()
