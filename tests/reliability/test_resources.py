@@ -179,3 +179,54 @@ def test_messages_of_ten_megabytes_do_not_fill_memory(broker, scale):
     assert size >= scale.messages * len(record)
     scale.measured["memory over idle"] = f"{grown} MB"
     assert grown <= 300
+
+
+def bomb(broker, codec, messages):
+    """A topic whose only batch holds zeros, and is far smaller on its way than when expanded."""
+    topic = broker.create_topic(unique_name("bomb"), 1)
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.direct_servers,
+            "compression.type": codec,
+            "message.max.bytes": 1_000_000_000,
+            "batch.size": 2_000_000_000,
+            "queue.buffering.max.kbytes": 2_000_000,
+            "linger.ms": 60_000,
+        }
+    )
+    for _ in range(messages):
+        producer.produce(topic, bytes(10_000_000))
+    assert producer.flush(120) == 0
+    return topic
+
+
+def read_apart(broker, topic, messages):
+    return subprocess.run(
+        [sys.executable, READ, broker.direct_servers, topic, str(messages)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@scenario(25, small={"messages": 8}, full={"messages": 60})
+def test_a_batch_that_expands_a_thousandfold_takes_the_memory_of_one_batch(broker, scale):
+    """Brokers take it by its size on the wire; the client expands it as a whole, and only once."""
+    topic = bomb(broker, "gzip", scale.messages)
+    done = read_apart(broker, topic, scale.messages)
+    assert done.returncode == 0, done.stderr
+    size, grown = (int(word) for word in done.stdout.split())
+    expanded = scale.messages * 10
+    assert size >= expanded * 1_000_000
+    assert grown <= expanded + 150
+    scale.measured["memory over idle"] = f"{grown} MB for a batch of {expanded} MB"
+
+
+@scenario(25, small={"messages": 30}, full={"messages": 90}, always=False)
+def test_a_zstd_batch_beyond_what_may_be_received_is_refused_with_its_offset(broker, scale):
+    topic = bomb(broker, "zstd", scale.messages)
+    done = read_apart(broker, topic, scale.messages)
+    assert done.returncode == 1
+    told = done.stderr.splitlines()[-1]
+    assert f"topic '{topic}' partition 0 offset 0: " in told
+    assert "'properties.receive.message.max.bytes'" in told

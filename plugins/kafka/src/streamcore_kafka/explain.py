@@ -125,6 +125,14 @@ def _silent(broker: str, said: str, properties: Settings) -> str:
     )
 
 
+def _compressed(broker: str, said: str, properties: Settings) -> str:
+    return (
+        f"{broker} gave a batch that cannot be expanded: {said}. It is damaged, or larger than "
+        "'properties.receive.message.max.bytes' once it is expanded; raise that, and give the "
+        "workers memory for it."
+    )
+
+
 def _missing_topic(broker: str, said: str, properties: Settings) -> str:
     return f"{broker} does not know the topic: {said}. Create it, or check 'topic'."
 
@@ -150,6 +158,7 @@ def _unknown(broker: str, said: str, properties: Settings) -> str:
 
 
 _SENTENCES: dict[str, Callable[[str, str, Settings], str]] = {
+    "_BAD_COMPRESSION": _compressed,
     "_AUTHENTICATION": _login,
     "SASL_AUTHENTICATION_FAILED": _login,
     "_SSL": _tls,
