@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
+import http.client
 import json
 import os
+import pty
+import re
 import signal
+import ssl
+import struct
 import subprocess
 import sys
+import termios
+import threading
 import time
 import urllib.error
 import urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -24,6 +37,7 @@ from confluent_kafka.admin import (
 from streamcore import ConnectionFailed
 from streamcore.testing.ledger import scenario
 from streamcore.testing.services import SecureKafkaBroker
+from streamcore.testing.services.certificates import Authority
 from streamcore.testing.services.kafka import unique_name
 from streamcore.testing.services.listening import family, listeners
 from streamcore.testing.services.process import free_port
@@ -135,7 +149,8 @@ def secure():
         yield broker, canaries
 
 
-def job(folder, text, *arguments):
+def job(folder, text, *arguments, terminal=False, **environment):
+    """Start a job; what it says goes to a file, by way of a terminal if there is to be one."""
     folder.mkdir()
     (folder / "job.sql").write_text(text)
     (folder / "events").mkdir()
@@ -152,23 +167,92 @@ def job(folder, text, *arguments):
     command = [PROGRAM, "run", "job.sql", "--verbose", *sets, *arguments]
     state = {"STREAMCORE_STATE": str(folder / "state"), "STREAMCORE_LOG": "DEBUG"}
     with (folder / "said.log").open("wb") as said:
+        out = typed_into(folder / "said.log") if terminal else said.fileno()
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**os.environ, **state},
-            stdout=said,
+            env={**os.environ, **state, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        if terminal:
+            os.close(out)
     return process, ui
 
 
-def page(url):
+def typed_into(path):
+    """A terminal wide enough to break no word, whose text goes to a file."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 400, 0, 0))
+
+    def copy():
+        with path.open("ab", buffering=0) as said, contextlib.suppress(OSError):
+            while data := os.read(ours, 65536):  # fails when the last writer is gone
+                said.write(data)
+        os.close(ours)
+
+    threading.Thread(target=copy, daemon=True).start()
+    return theirs
+
+
+@contextlib.contextmanager
+def collector():
+    """Where OpenTelemetry is exported to, and what arrived there."""
+    arrived = []
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self):
+            arrived.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return answer.read()
-    except (urllib.error.URLError, TimeoutError):
-        return b""
+        yield f"http://127.0.0.1:{server.server_port}", arrived
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def own_doors(folder):
+    """What the job's own pages, its metrics and other commands tell of it."""
+    said = (folder / "said.log").read_text(errors="replace")
+    (metrics,) = set(re.findall(r"http://127\.0\.0\.1:\d+/metrics", said))
+    (web,) = set(re.findall(r"page is at (http://127\.0\.0\.1:\d+)/", said))
+    state = page(f"{web}/api/state")
+    asked = quote(json.loads(state)["jobs"][0]["id"])
+    shown = {"own metrics": page(metrics), "own state": state, "own page": page(f"{web}/")}
+    shown |= {f"own {each}": page(f"{web}/api/{each}?job={asked}") for each in ("plan", "history")}
+    environment = {**os.environ, "STREAMCORE_STATE": str(folder / "state")}
+    for words in ("jobs", "jobs --format json", "lag job", "lag job --json"):
+        told = subprocess.run(
+            [PROGRAM, *words.split()], capture_output=True, env=environment, timeout=120
+        )
+        assert told.returncode == 0, told.stderr
+        shown[f"own {words}"] = told.stdout + told.stderr
+    return shown
+
+
+def page(url):
+    """What a server answers in its own time; nothing for a page that it does not have."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                return answer.read()
+        except urllib.error.HTTPError:
+            return b""
+        except (OSError, http.client.HTTPException):
+            assert time.monotonic() < deadline, f"{url} answers"
+            time.sleep(0.5)
 
 
 def pages(ui):
@@ -210,7 +294,7 @@ def watch(broker, folder, process, ui, topics):
     while not messages(broker, topics["out"]):
         assert process.poll() is None, (folder / "said.log").read_text(errors="replace")[-3000:]
         assert time.monotonic() < deadline, "no row was copied"
-    shown = {**pages(ui), **command_lines(process.pid)}
+    shown = {**pages(ui), **command_lines(process.pid), **own_doors(folder)}
     shown[LISTENERS] = " ".join(listeners(family(process.pid))).encode()
     shown |= {
         f"message of {name}": repr(messages(broker, topics[name])).encode() for name in topics
@@ -236,22 +320,29 @@ def evidence(secure, tmp_path_factory):
     for value in (b'{"id": 1}', b"not json", b'{"id": 2}'):
         producer.produce(topics["in"], value)
     assert producer.flush(30) == 0
-    process, ui = job(home / "good", script(broker, canaries, topics))
-    try:
-        shown = watch(broker, home / "good", process, ui, topics)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(30)
-    wrong = secured(broker, canaries["wrong"])
+    seen = ("--web", "0", "--metrics-port", "0", "--otel")
+    with collector() as (endpoint, arrived):
+        otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "1000"}
+        text = script(broker, canaries, topics)
+        process, ui = job(home / "good", text, *seen, terminal=True, **otel)
+        try:
+            shown = watch(broker, home / "good", process, ui, topics)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(30)
+    shown["own otel"] = b"".join(arrived)
+    wrong = {**secured(broker, canaries["wrong"]), "scan.startup.mode": "earliest-offset"}
     bad = table("t", "id BIGINT", connector="kafka", topic=topics["in"], format="json", **wrong)
-    mistaken = table("u", "id BIGINT", connector="kafka", **{"sasl.password": canaries["wrong"]})
-    failing = {
-        name: job(home / name, f"{text} SELECT * FROM {text.split()[2]};", "--once")[0]
-        for name, text in {"refused": bad, "mistaken": mistaken}.items()
+    mistaken = table("t", "id BIGINT", connector="kafka", **{"sasl.password": canaries["wrong"]})
+    others = {
+        "refused": f"{bad} SELECT * FROM t;",
+        "mistaken": f"{mistaken} SELECT * FROM t;",
+        "told": text.partition("EXPLAIN")[0],  # all that is shown without Spark
     }
-    for name, process in failing.items():
-        assert process.wait(400) != 0
+    for name, statements in others.items():
+        process, _ = job(home / name, statements, "--once", "--json")
+        assert (process.wait(400) == 0) == (name == "told")
         shown[name] = (home / name / "said.log").read_bytes()
     for words in (["list-plugins"], ["describe", "connector", "kafka"]):
         shown[words[0]] = subprocess.run([PROGRAM, *words], capture_output=True).stdout
@@ -264,13 +355,25 @@ def test_no_canary_is_seen_in_any_channel(secure, evidence, scale):
     channels = " ".join(evidence)
     for needed in ("said.log", "events/", "offsets/0", "environment", "command line", "dead"):
         assert needed in channels, f"{needed} was looked into"
-    assert b"authentication" in evidence["refused"].lower()
+    assert b"Authentication failed" in evidence["refused"]
     assert b"CREATE TABLE" in evidence["said.log"]
+    assert b"\x1b[" in evidence["said.log"], "it was a terminal"
+    assert b"job.copies" in evidence["own otel"]
+    assert b"streamcore_numRecordsIn_total" in evidence["own metrics"]
+    assert b"INSERT INTO" in evidence["own plan"]
+    assert [place for place, data in evidence.items() if place[:3] == "own" and not data] == []
+    assert "error" in told_in_json(evidence["refused"]) & told_in_json(evidence["mistaken"])
+    assert {"done", "text", "row"} <= told_in_json(evidence["told"])
     events = b"".join(data for place, data in evidence.items() if place.startswith("events/"))
     assert b"SparkListenerEnvironmentUpdate" in events, "the event log can be read"
     leaks = {place: hits for place, data in evidence.items() if (hits := canaries.found_in(data))}
     assert leaks == {}
     scale.measured["places"] = str(len(evidence))
+
+
+def told_in_json(said):
+    lines = [line for line in said.splitlines() if line.startswith(b'{"time": ')]
+    return {json.loads(line)["event"] for line in lines}
 
 
 @scenario(40, small={"jobs": 1}, full={"jobs": 1})
@@ -325,3 +428,43 @@ def test_a_password_that_was_changed_is_an_error_until_the_new_one_is_given(
         writer.write(rotation, 5, run=f"run-{rotation}-again")
         old = new
     writer.verify(scale.seed)
+
+
+def present(broker, identity):
+    """Let a running broker show another certificate from now on."""
+    name = "listener.name.sasl_ssl.ssl.keystore.location"
+    entry = ConfigEntry(name, str(identity.pem), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[entry])
+    admin = broker.admin()
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result()
+    host, _, port = broker.bootstrap_servers.rpartition(":")
+    own, end, _ = identity.certificate.read_text().partition("-----END CERTIFICATE-----")
+    wanted = ssl.PEM_cert_to_DER_cert(own + end)
+    deadline = time.monotonic() + 60
+    while ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port)))) != wanted:
+        assert time.monotonic() < deadline, "the broker shows its new certificate"
+        time.sleep(0.2)
+
+
+@scenario(35, small={"rotations": 1}, full={"rotations": 20}, always=False)
+def test_a_certificate_of_another_authority_is_an_error_until_that_one_is_trusted(
+    secure, a_writer, tmp_path, scale
+):
+    broker, canaries = secure
+    options = {**secured(broker, canaries["login"]), "properties.delivery.timeout.ms": "30000"}
+    del options["properties.debug"]
+    writer = a_writer(broker, **options)
+    writer.write(0, 5)
+    try:
+        for rotation in range(1, scale.rotations + 1):
+            authority = Authority(tmp_path / str(rotation))
+            present(broker, authority.issue("broker"))
+            with pytest.raises(ConnectionFailed, match="certificate") as refused:
+                writer.write(rotation, 5, run=f"run-{rotation}")
+            assert "properties.ssl.truststore.location" in str(refused.value)
+            writer.options["properties.ssl.truststore.location"] = str(authority.trust)
+            writer.write(rotation, 5, run=f"run-{rotation}-again")
+        writer.verify(scale.seed)
+    finally:
+        present(broker, broker.authority.issue("broker"))
