@@ -47,6 +47,8 @@ seen["counted"] = session.execute(
   "INSERT INTO counts SELECT region, COUNT(DISTINCT id) FROM views GROUP BY region").wait(120)
 live = session.execute("SELECT region, COUNT(*) FROM views GROUP BY region")
 seen["live"] = sorted(change.row for change in live)
+total = session.execute("SELECT SUM(n), COUNT(*) FROM counts")
+seen["total"] = [change.row for change in total][-1]
 windows = session.execute('''SELECT window_start, COUNT(*) FROM TABLE(
   TUMBLE(TABLE views, DESCRIPTOR(ts), INTERVAL '5' SECOND)) GROUP BY window_start, window_end''')
 seen["windows"] = [row[1] for _, row in windows]
@@ -77,5 +79,6 @@ def test_a_session_does_through_spark_connect_what_it_does_elsewhere(
         "copies": [9, 45],
         "counted": True,
         "live": [["eu", 3], ["us", 6]],
+        "total": [9, 2],
         "windows": [4],
     }
