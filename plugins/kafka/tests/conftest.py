@@ -13,9 +13,18 @@ import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from streamcore.registry import installed
 from streamcore.spark.task import Task
+from streamcore_kafka import client, consumers, sender
 from streamcore_kafka.messages import Messages
 from streamcore_kafka.tickets import Ticket
 from streamcore_kafka.transactions import Transaction
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_client_outlives_the_brokers_of_its_module(kafka):
+    yield
+    consumers.close_all()
+    sender.close_all()
+    client._of_group.cache_clear()
 
 
 @pytest.fixture

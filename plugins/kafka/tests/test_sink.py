@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pyspark.sql.functions import udf
 from streamcore import Column, Table
 from streamcore.reports import Collector
 from streamcore.spark.carrier import pack
+from streamcore_kafka.sender import KEPT, Sender
 
 ID = Column("id", "BIGINT")
 
@@ -233,3 +235,19 @@ def test_a_prefix_used_by_another_query_stops_the_older_one(
     spark.range(100, 110).write.mode("append").parquet(str(tmp_path / "numbers"))
     with pytest.raises(Exception, match="give every query a prefix of its own"):
         start(numbers, once(kafka, topic), tmp_path / "one").awaitTermination(60)
+
+
+def test_producers_are_kept_for_later_tasks_and_never_more_than_a_few(kafka):
+    properties = {"bootstrap.servers": kafka.bootstrap_servers}
+    with Sender.borrowed(properties) as first:
+        pass
+    with Sender.borrowed(properties) as again:
+        assert again is first
+    for number in range(KEPT + 3):
+        with Sender.borrowed(properties, **{"client.id": f"client-{number}"}) as last:
+            pass
+    gone = weakref.ref(first)
+    del first, again
+    assert gone() is None, "the longest unused one was let go, without waiting for a collector"
+    with Sender.borrowed(properties, **{"client.id": f"client-{KEPT + 2}"}) as kept:
+        assert kept is last

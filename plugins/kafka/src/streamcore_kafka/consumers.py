@@ -1,17 +1,15 @@
-"""Kafka consumers kept open between tasks: opening one costs more than reading a small batch."""
+"""The consumers of tasks, kept open from one task to the next."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import os
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 from streamcore import Secret
 
 from . import client
+from .idle import Idle
 
 KEPT = 4
 """Idle consumers a process keeps; it works on one task at a time, so more means more queries."""
@@ -28,19 +26,15 @@ UNLESS_SET = {
 }
 _ALSO_CALLED = {"fetch.wait.max.ms": "fetch.max.wait.ms"}
 
-Key = tuple[tuple[str, str | Secret], ...]
-_idle: OrderedDict[Key, list[Any]] = OrderedDict()
-_inherited: list[Any] = []
+_idle: Idle[Any] = Idle(KEPT, lambda consumer: consumer.close())
+close_all = _idle.close
 
 
 @contextlib.contextmanager
 def borrowed(properties: Mapping[str, str | Secret]) -> Iterator[Any]:
     """A consumer for these properties, ours alone until the block ends."""
-    key = tuple(sorted(properties.items(), key=lambda item: item[0]))
-    waiting = _idle.pop(key, [])
-    consumer = waiting.pop() if waiting else _opened(properties)
-    if waiting:
-        _idle[key] = waiting
+    key = frozenset(properties.items())
+    consumer = _idle.take(key) or _opened(properties)
     try:
         yield consumer
     except GeneratorExit:  # the query needs no more rows, which is no fault of the consumer
@@ -62,31 +56,6 @@ def _opened(properties: Mapping[str, str | Secret]) -> Any:
     return client.consumer(properties, **tuned, **ALWAYS)
 
 
-def _keep(key: Key, consumer: Any) -> None:
+def _keep(key: Hashable, consumer: Any) -> None:
     consumer.unassign()  # or it would go on fetching
-    _idle.setdefault(key, []).append(consumer)
-    _idle.move_to_end(key)
-    while sum(map(len, _idle.values())) > KEPT:
-        oldest, waiting = next(iter(_idle.items()))
-        spare = waiting.pop(0)
-        if not waiting:
-            del _idle[oldest]
-        spare.close()
-
-
-@atexit.register
-def close_all() -> None:
-    """Close what is idle in this process."""
-    while _idle:
-        _, waiting = _idle.popitem()
-        for consumer in waiting:
-            consumer.close()
-
-
-def _disown() -> None:
-    """A consumer's threads do not survive a fork: never use it there, and never let it go."""
-    _inherited.extend(_idle.values())
-    _idle.clear()
-
-
-os.register_at_fork(after_in_child=_disown)
+    _idle.keep(key, consumer)

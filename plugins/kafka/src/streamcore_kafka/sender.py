@@ -11,6 +11,7 @@ from typing import Any
 from streamcore import ConnectionFailed, RecordError
 
 from .client import KafkaError, KafkaException, explain, producer
+from .idle import Idle
 from .keystores import Settings, text
 from .messages import Messages
 
@@ -20,6 +21,8 @@ BUFFERS: Mapping[str, str] = {
     "linger.ms": "50",
 }
 """Memory for messages on their way, and how long to fill a batch; the end of a task never waits."""
+KEPT = 16
+"""Idle producers of a process: one for each transactional id that its tasks may soon need."""
 _SHORT = 0.05
 
 
@@ -36,13 +39,13 @@ class Sender:
 
     def __init__(self, properties: Settings, **overrides: object) -> None:
         self._properties = properties
-        self._failed: tuple[str, KafkaError] | None = None
+        self._failures: list[tuple[str, KafkaError]] = []
         given = {key.lower() for key in properties}
         buffers = {key: value for key, value in BUFFERS.items() if not _is_given(key, given)}
         self.producer = producer(
             properties,
             **{**buffers, **overrides},
-            **{"on_delivery": self._on_failure, "delivery.report.only.error": True},
+            **{"on_delivery": _noting(self._failures), "delivery.report.only.error": True},
         )
         self.rows = 0
         self.bytes = 0
@@ -55,7 +58,7 @@ class Sender:
     def borrowed(cls, properties: Settings, **overrides: object) -> Iterator[Sender]:
         """A sender that the process keeps for its next task, unless this one fails."""
         key = frozenset({**properties, **overrides}.items())
-        sender = _IDLE.pop(key, None) or cls(properties, **overrides)
+        sender = _IDLE.take(key) or cls(properties, **overrides)
         sender.rows, sender.bytes, sender.seconds = 0, 0, 0.0
         try:
             yield sender
@@ -63,7 +66,7 @@ class Sender:
         except BaseException:
             sender.discard()
             raise
-        _IDLE[key] = sender
+        _IDLE.keep(key, sender)
 
     def send(self, messages: Messages) -> None:
         """Queue a batch, waiting while the queue is full; raises for an earlier failure."""
@@ -142,17 +145,13 @@ class Sender:
         try:
             left = call(seconds)
         except KafkaException as error:
-            if self._failed is None or error.args[0].fatal():
-                self._failed = ("", error.args[0])
+            first = 0 if error.args[0].fatal() else len(self._failures)
+            self._failures.insert(first, ("", error.args[0]))
         except SystemError:  # the library's way to say that two errors came at once
-            self._failed = self._failed or ("", KafkaError(KafkaError._FATAL))
-        if self._failed is not None:
-            raise self._undelivered(*self._failed)
+            self._failures.append(("", KafkaError(KafkaError._FATAL)))
+        if self._failures:
+            raise self._undelivered(*self._failures[0])
         return left
-
-    def _on_failure(self, error: KafkaError | None, message: Any) -> None:
-        if error is not None and self._failed is None:
-            self._failed = (message.topic(), error)
 
     def _refused(self, error: KafkaError, messages: Messages) -> Exception:
         """A message the client itself would not take, most often for its size."""
@@ -174,7 +173,18 @@ class Sender:
         return Undelivered(where + reason, error)
 
 
-_IDLE: dict[frozenset[tuple[str, object]], Sender] = {}
+_IDLE: Idle[Sender] = Idle(KEPT, close=lambda sender: None)  # it ends with its last reference
+close_all = _IDLE.close
+
+
+def _noting(failures: list[tuple[str, KafkaError]]) -> Callable[[KafkaError | None, Any], None]:
+    """A callback that knows no sender: a cycle would keep producers open until it is collected."""
+
+    def note(error: KafkaError | None, message: Any) -> None:
+        if error is not None and not failures:
+            failures.append((message.topic(), error))
+
+    return note
 
 
 def _is_special(messages: Messages) -> bool:

@@ -11,7 +11,6 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from streamcore import Column, Table
 from streamcore.registry import installed
-from streamcore_kafka import consumers
 from streamcore_kafka.source import KafkaReader, KafkaStreamReader
 
 COLUMNS = (Column("id", "BIGINT"), Column("name", "STRING"))
@@ -162,12 +161,6 @@ def committed(kafka):
         return {each.partition: each.offset for each in found if each.offset >= 0}
 
     return offsets
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _let_consumers_go_before_the_broker(kafka):
-    yield
-    consumers.close_all()
 
 
 class Driver:
