@@ -44,8 +44,8 @@ lint: $(STAMP) ## ruff, mypy --strict, dependency consistency
 	@$(BIN)/uv pip check --python $(BIN)/python
 
 bench: $(STAMP) ## side by side with the peers, ratios printed, docs/benchmarks.md written
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group bench
 	@$(BIN)/python -m benchmarks --json docs/benchmarks.json
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group bench
 	@$(BIN)/python -m benchmarks.report docs/benchmarks.json
 
 soak: $(STAMP) ## full-scale fault and load runs, docs/reliability.md written; STREAMCORE_SOAK_SCALE=0.1 for a tenth

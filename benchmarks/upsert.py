@@ -18,6 +18,8 @@ from .pipelines import latest, written
 from .setting import Setting
 
 KEYS = 20_000
+BATCHES = {50_000: 8, 1_000_000: 2}
+"""Sizes of micro-batches, and how many of them, so that starting the query hardly counts."""
 UPSERTS = """
 CREATE TABLE {name} (id BIGINT, name STRING, n BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH (
   'connector' = 'upsert-kafka', 'topic' = '{{{topic}}}', 'key.format' = 'json',
@@ -50,19 +52,19 @@ def cases(setting: Setting) -> Iterator[Case]:
     }
     yield alternate("upsert-sink", f"{rows:,} upserts to Kafka json, with a key", sides, **times)
     yield _buffered(setting, rows, times)
-    topic = _filled(setting, rows)
+    upserts = topic = _filled(setting, rows)
     sides = {
         "upsert-kafka": partial(_from_topic, setting, "upsert_jobs.read_upserts", topic),
         "kafka": partial(_from_topic, setting, "upsert_jobs.read_plain", topic),
     }
     what = f"Kafka json with a key to upserts, {rows:,} messages, nothing kept"
     yield alternate("upsert-source", what, sides, **times)
-    for batch in (50_000, 1_000_000):
-        topic = _filled(setting, batch * 2)
-        sides = {"upsert-kafka": partial(_normalized, setting, topic, batch)}
+    for batch, batches in BATCHES.items():
+        topic = _filled(setting, batch * batches)
+        sides = {"upsert-kafka": partial(_normalized, setting, topic, batch, batches)}
         what = f"a full changelog of {KEYS:,} keys, micro-batches of {batch:,} messages"
         yield alternate(f"upsert-normalize-{batch}", what, sides, **times)
-    yield from _beside_flink(setting, _filled(setting, rows), rows, times)
+    yield from _beside_flink(setting, upserts, rows, times)
 
 
 def _beside_flink(setting: Setting, topic: str, rows: int, times: dict[str, int]) -> Iterator[Case]:
@@ -136,10 +138,10 @@ def _from_topic(setting: Setting, job: str, topic: str, **more: Any) -> Run:
         shutil.rmtree(checkpoint, ignore_errors=True)
 
 
-def _normalized(setting: Setting, topic: str, batch: int) -> Run:
-    """Two micro-batches: the first meets new keys, the second changes them."""
+def _normalized(setting: Setting, topic: str, batch: int, batches: int) -> Run:
+    """The first micro-batch meets new keys, the others change them."""
     run = _from_topic(setting, "upsert_jobs.normalize", topic, batch=batch)
-    run.rows = batch * 2  # messages read: what a task hands on is one row of each key
+    run.rows = batch * batches  # messages read: what a task hands on is one row of each key
     return run
 
 

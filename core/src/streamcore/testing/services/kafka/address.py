@@ -29,7 +29,8 @@ class KafkaAddress:
         """A confluent_kafka AdminClient; keep a reference to it while its futures are pending."""
         from confluent_kafka.admin import AdminClient
 
-        return AdminClient({"bootstrap.servers": self.direct_servers})
+        quiet = {"log_level": 2}  # it may outlive the brokers, and would tell of each retry
+        return AdminClient({"bootstrap.servers": self.direct_servers, **quiet})
 
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
