@@ -18,7 +18,10 @@ _SHOWN = {
     "source-debezium-json": "Kafka source, debezium-json",
     "sink-json": "Kafka sink, json",
     "sink-exactly-once": "Kafka sink, exactly once",
+    "copy-json": "topic to topic, json",
+    "copy-json-exactly-once": "topic to topic, exactly once",
     "page-views": "page views per region, end to end",
+    "upsert-to-upsert": "upsert topic to upsert topic",
     "latency-10": "latency at 10 rows/s",
     "kinesis-source": "Kinesis source",
 }

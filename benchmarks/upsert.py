@@ -39,6 +39,7 @@ READING = {
 }
 """What makes a full changelog of upserts that ends: Flink keeps state by itself."""
 _numbers = itertools.count(1)
+_topics: set[str] = set()
 
 
 def cases(setting: Setting) -> Iterator[Case]:
@@ -120,7 +121,10 @@ def _into_new_topic(
 
 def _filled(setting: Setting, rows: int) -> str:
     """A topic of upserts over the keys, written once."""
-    topic = f"bench-upsert-{rows}"
+    topic = f"bench-upserts-of-{rows}"
+    if topic in _topics:
+        return topic
+    _topics.add(topic)
     setting.broker.create_topic(topic, 4)
     setting.ours.run(
         "upsert_jobs.write_upserts", servers=setting.servers, topic=topic, rows=rows, keys=KEYS

@@ -168,3 +168,24 @@ def test_what_would_not_be_exact_is_refused(explained, query, more, expected):
 def test_a_bounded_table_has_its_latest_rows_and_any_aggregate(explained):
     query = "SELECT region, MAX(id), 1, 1 FROM orders GROUP BY region"
     assert "mode batch" in explained(query, more=", 'scan.bounded.mode' = 'latest-offset'")
+
+
+def test_a_group_of_a_plain_stream_that_meets_having_no_more_is_deleted(
+    kafka, kafka_topic, upsert_table, spark, tmp_path
+):
+    servers, source, target = kafka.bootstrap_servers, kafka_topic(), upsert_table(1)
+    script = f"""
+    CREATE TABLE words (word STRING) WITH ('connector' = 'kafka', 'topic' = '{source}',
+      'properties.bootstrap.servers' = '{servers}', 'scan.startup.mode' = 'earliest-offset',
+      'format' = 'json');
+    CREATE TABLE rare (word STRING, n BIGINT, PRIMARY KEY (word) NOT ENFORCED)
+      {WITH.format(topic=target.topic, servers=servers, more="")};
+    INSERT INTO rare SELECT word, COUNT(*) FROM words GROUP BY word HAVING COUNT(*) < 3"""
+    producer = Producer({"bootstrap.servers": servers})
+    for words in ("aab", "abc"):
+        for word in words:
+            producer.produce(source, json.dumps({"word": word}).encode())
+        producer.flush()
+        Session(spark, name="rare", checkpoint=str(tmp_path), once=True).execute(script).wait(300)
+    found = {key["word"]: value and value["n"] for key, value in target.messages()}
+    assert found == {"a": None, "b": 2, "c": 1}

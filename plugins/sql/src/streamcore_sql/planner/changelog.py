@@ -17,7 +17,12 @@ from ..errors import SqlError
 from ..rewrite import Rewritten
 from ..statements import Option
 from .binding import bind
-from .retraction import aggregate_by_sign, delete_what_is_filtered, filter_by_kind
+from .retraction import (
+    aggregate_by_sign,
+    delete_groups,
+    delete_what_is_filtered,
+    filter_by_kind,
+)
 from .sources import Scan
 from .temporal import versioned_views
 
@@ -31,7 +36,7 @@ def carried(
     """
     kinds = _changing(rewritten, scans)
     if not kinds:
-        return rewritten
+        return _deleting(rewritten) if upserts and rewritten.mode == "update" else rewritten
     name = next(iter(kinds.values())).bound.name
     if rewritten.stages or rewritten.keeps_last or rewritten.windows:
         raise SqlError(
@@ -61,6 +66,35 @@ def carried(
             "Read it alone, or as a lookup: JOIN ... FOR SYSTEM_TIME AS OF PROCTIME().",
         )
     return replace(rewritten, sql=tree.sql(dialect="spark", normalize_functions=False))
+
+
+def _deleting(rewritten: Rewritten) -> Rewritten:
+    """The query with kinds that delete groups which a later row takes out of the result."""
+    tree: Any = _inlined(sqlglot.parse_one(rewritten.sql, read="spark"))
+    if len(rewritten.aggregations) != 1 or not _filters_groups(tree):
+        return rewritten
+    return replace(rewritten, sql=tree.sql(dialect="spark", normalize_functions=False))
+
+
+def _filters_groups(node: exp.Expression) -> bool:
+    """Add kinds to a SELECT of groups; False if it leaves none out, or is none."""
+    if not isinstance(node, exp.Select) or node.args.get("joins"):
+        return False
+    if node.args.get("group"):
+        if node.args.get("having") is None:
+            return False
+        delete_groups(node)
+        return True
+    source = node.args["from_"].this if node.args.get("from_") else None
+    if not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Select):
+        return False
+    inner = source.this
+    if not _filters_groups(inner):
+        if not node.args.get("where") or not inner.args.get("group"):
+            return False
+        delete_groups(inner)
+    filter_by_kind(node)
+    return True
 
 
 def with_old_rows(rewritten: Rewritten, scans: tuple[Scan, ...]) -> tuple[Scan, ...]:

@@ -105,7 +105,7 @@ class QueryReader:
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
         scans = with_old_rows(rewritten, scans)
-        rewritten = carried(rewritten, scans, query, upserts=upserts)
+        rewritten = carried(rewritten, scans, query, upserts=upserts and streaming)
         return QueryReading(rewritten, scans, streaming)
 
     def _check_runtime(self, bounds: list[Bound], query: SqlText) -> None:

@@ -26,12 +26,14 @@ def aggregate_by_sign(select: exp.Select, query: SqlText) -> None:
         if found.find_ancestor(exp.Select) is select:
             clause = found.parent if isinstance(found.parent, exp.Filter) else None
             (clause or found).replace(_signed(found, clause, query))
-    gone = []
-    if select.args.get("group"):
-        gone.append(f"SUM({_SIGN}) = 0")
+    delete_groups(select, *([f"SUM({_SIGN}) = 0"] if select.args.get("group") else []))
+
+
+def delete_groups(select: exp.Select, *gone: str) -> None:
+    """Give each group its kind: deleted if any of these is true of it, or if HAVING is not."""
     having = select.args.get("having")
     if having is not None:
-        gone.append(f"NOT COALESCE({having.this.sql(dialect='spark')}, FALSE)")
+        gone += (f"NOT COALESCE({having.this.sql(dialect='spark')}, FALSE)",)
         select.set("having", None)
     kind = f"IF({' OR '.join(gone)}, '-D', '+U')" if gone else "'+U'"
     select.select(_parsed(f"{kind} AS `{ROW_KIND}`"), copy=False)
