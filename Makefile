@@ -35,7 +35,7 @@ demo: $(STAMP) ## page views per region: real broker, live result, checked count
 	@$(BIN)/python examples/demo/demo.py
 
 test: $(STAMP) ## everything that must hold, on real services
-	@$(BIN)/python -m pytest -m 'not soak' -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -m 'not soak' -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-seed=0
 
 lint: $(STAMP) ## ruff, mypy --strict, dependency consistency
 	@$(BIN)/ruff check .

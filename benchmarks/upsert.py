@@ -58,7 +58,7 @@ def cases(setting: Setting) -> Iterator[Case]:
         "upsert-kafka": partial(_from_topic, setting, "upsert_jobs.read_upserts", topic),
         "kafka": partial(_from_topic, setting, "upsert_jobs.read_plain", topic),
     }
-    what = f"Kafka json with a key to upserts, {rows:,} messages, nothing kept"
+    what = f"Kafka json, key and value, to upserts, {rows:,} messages, nothing kept"
     yield alternate("upsert-source", what, sides, **times)
     for batch, batches in BATCHES.items():
         topic = _filled(setting, batch * batches)

@@ -40,7 +40,13 @@ def write_plain(spark: SparkSession, servers: str, topic: str, rows: int, keys: 
 
 
 def read_upserts(spark: SparkSession, servers: str, topic: str, checkpoint: str) -> Answer:
-    options = {"connector": "upsert-kafka", "key.format": "json", "value.format": "json"}
+    """Columns of the key from the key, those of the value from the value, as below."""
+    options = {
+        "connector": "upsert-kafka",
+        "key.format": "json",
+        "value.format": "json",
+        "value.fields-include": "EXCEPT_KEY",
+    }
     return _read(_loaded(spark, _at(servers, topic) | options, CHANGES), checkpoint)
 
 
@@ -50,6 +56,7 @@ def read_plain(spark: SparkSession, servers: str, topic: str, checkpoint: str) -
         "key.format": "json",
         "key.fields": "id",
         "value.format": "json",
+        "value.fields-include": "EXCEPT_KEY",
         "scan.startup.mode": "earliest-offset",
     }
     return _read(_loaded(spark, _at(servers, topic) | options, PLAIN), checkpoint)

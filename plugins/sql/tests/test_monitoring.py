@@ -70,6 +70,11 @@ def test_a_password_that_is_a_common_word_does_not_rename_a_job():
     assert said == {"name": "kafka-orders", "error": "*** refused", "kafka": 1}
 
 
+def test_a_short_password_is_looked_for_as_a_word():
+    said = Secrets(["test", "longer-one"]).scrub("user:test@host, /tmp/latest, xlonger-onex")
+    assert said == "user:***@host, /tmp/latest, x***x"
+
+
 def test_the_log_and_the_file_of_a_run_hold_no_secret(state):
     SECRETS.learn(["canary-of-the-log"])
     events = Events(state / "logs" / "job.jsonl")

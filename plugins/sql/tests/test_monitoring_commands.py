@@ -67,7 +67,8 @@ def test_it_is_scraped_listed_and_stopped_between_batches(job, tmp_path, capfd):
         {int(path.name) for path in (folder / part).glob("[0-9]*")}
         for part in ("offsets", "commits")
     )
-    assert planned == done
+    assert done <= planned
+    assert len(planned - done) <= 1, "the next batch may have been planned at that very moment"
 
     lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     told = [line for line in lines if line["event"] == "progress" and "batch" in line]

@@ -37,6 +37,7 @@ def from_twos_complement(column: pa.Array, scale: int, arrow: pa.DataType) -> pa
         column.null_count,
     )
     try:
+        raw.validate(full=True)  # sixteen bytes hold a little more than 38 digits
         return raw.cast(arrow)
     except pa.ArrowInvalid:
         return None

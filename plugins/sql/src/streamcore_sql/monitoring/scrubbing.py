@@ -13,11 +13,14 @@ from ..masking import MASK, is_secret_key
 
 _SHORTEST = 4
 """Shorter texts are part of too many words to be looked for; their option is masked anyway."""
+_PART_OF_WORDS = 8
+"""Shorter ones are looked for as words only: a login 'test' must not change '/tmp/latest'."""
 _WITHIN = re.compile(r"""(?:password|secret)\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 _OURS = frozenset(
     {"id", "job", "name", "table", "side", "connector", "query", "status", "event", "level", "time"}
+    | {"log", "web", "metrics"}
 )
-"""Names and ids that we give; a password that is a common word must not change them."""
+"""Names, ids and places that we give; a password that is a common word must not change them."""
 
 Options = Mapping[str, str | Secret]
 
@@ -47,7 +50,10 @@ class Secrets:
     def scrub(self, text: str) -> str:
         """A text without any of them."""
         for each in sorted(self._texts, key=len, reverse=True):
-            text = text.replace(each, MASK)
+            if len(each) >= _PART_OF_WORDS:
+                text = text.replace(each, MASK)
+            elif each in text:
+                text = re.sub(rf"(?<!\w){re.escape(each)}(?!\w)", MASK, text)
         return text
 
     def clean(self, value: Any) -> Any:
