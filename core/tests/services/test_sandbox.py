@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from streamcore.testing.services import ServiceError, sandbox
+from streamcore.testing.services.kinesis.address import ExistingKinesis
 from streamcore.testing.services.watchdog import birth
 
 
@@ -34,6 +35,9 @@ def test_services_outlive_their_starter_and_end_with_down(apart):
     assert [each.alive for each in box.services] == [True, True]
     assert set(box.environment) == {"STREAMCORE_KINESIS", "STREAMCORE_KAFKA"}
     assert sandbox.logs("kafka").read_text()
+    streams = ExistingKinesis(box.environment["STREAMCORE_KINESIS"])
+    streams.create_stream("answered-by-a-proxy-of-its-own", 1)
+    assert "answered-by-a-proxy-of-its-own" in streams.client().list_streams()["StreamNames"]
     ended = sandbox.down()
     assert [each.alive for each in ended.services] == [False, False]
     assert sandbox.status().services == ()

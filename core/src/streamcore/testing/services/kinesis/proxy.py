@@ -188,11 +188,6 @@ class _Handler(BaseHTTPRequestHandler):
         return children
 
 
-if __name__ == "__main__":
-    FaultProxy(upstream_port=int(sys.argv[1]), port=int(sys.argv[2])).start()
-    threading.Event().wait()
-
-
 def _asked(request: dict[str, Any], body: bytes, shift: float) -> bytes:
     """A request by shifted time in the emulator's own; it knows no moment to come."""
     if not shift or request.get("ShardIteratorType") != "AT_TIMESTAMP":
@@ -208,3 +203,8 @@ def _told(operation: str, reply: bytes, shift: float) -> bytes:
     for record in plain["Records"]:
         record["ApproximateArrivalTimestamp"] += shift
     return json.dumps(plain).encode()
+
+
+if __name__ == "__main__":
+    FaultProxy(upstream_port=int(sys.argv[1]), port=int(sys.argv[2])).start()
+    threading.Event().wait()
