@@ -22,7 +22,7 @@ BUFFERS: Mapping[str, str] = {
 }
 """Memory for messages on their way, and how long to fill a batch; the end of a task never waits."""
 KEPT = 16
-"""Idle producers of a process: one for each transactional id that its tasks may soon need."""
+"""Idle producers a process keeps, each for one set of properties; a transaction has its own."""
 _SHORT = 0.05
 
 
