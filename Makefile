@@ -18,9 +18,9 @@ check-python:
 	  echo "streamcore needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Choose another: make PYTHON=python3.12 ..." >&2; exit 1; }
 
 check-java:
-	@version=$$(java -version 2>&1 | sed -nE 's/.* version "(1\.)?([0-9]+).*/\2/p'); \
-	if [ -z "$$version" ]; then echo "streamcore needs Java 17 or newer for Spark, and found no 'java'. Install a JDK, or put one on PATH." >&2; exit 1; \
-	elif [ "$$version" -lt 17 ]; then echo "streamcore needs Java 17 or newer for Spark; 'java' is version $$version." >&2; exit 1; fi
+	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; version=$$("$$java" -version 2>&1 | sed -nE 's/.* version "(1\.)?([0-9]+).*/\2/p'); \
+	if [ -z "$$version" ]; then echo "streamcore needs Java 17 or newer for Spark, and found no '$$java'. Install a JDK, put it on PATH, or correct JAVA_HOME." >&2; exit 1; \
+	elif [ "$$version" -lt 17 ]; then echo "streamcore needs Java 17 or newer for Spark; '$$java' is version $$version." >&2; exit 1; fi
 
 setup: $(STAMP) ## create .venv with every package and tool, pinned by constraints.txt
 
@@ -56,7 +56,7 @@ docs: $(STAMP) ## regenerate option tables in READMEs and docs
 	@$(BIN)/python -m streamcore.docs
 
 build: $(STAMP) ## wheels and sdists of every package, into dist/
-	@for member in $(MEMBERS); do $(BIN)/uv build --quiet --python $(BIN)/python --out-dir dist $$member; done; ls dist
+	@for member in $(MEMBERS); do $(BIN)/uv build --quiet --python $(BIN)/python --out-dir dist $$member || exit 1; done; ls dist
 
 clean: ## remove what make created
 	@rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache

@@ -49,3 +49,13 @@ def test_a_read_without_a_schema_is_told_so():
 def test_a_packed_table_gives_spark_its_schema():
     source = StreamcoreDataSource(pack({"connector": "kafka"}, TABLE))
     assert source.schema() == StructType().add("id", LongType()).add("name", StringType())
+
+
+@pytest.mark.parametrize("text", ['{"options": {"password": "hunter2"', "[1]"])
+def test_a_json_option_that_is_none_is_refused_and_not_shown(text):
+    with pytest.raises(OptionError) as caught:
+        unpack({JSON_OPTION: text, "connector": "kafka"})
+    assert str(caught.value) == (
+        "the table has 1 problem:\n"
+        "  secret-options: is not the JSON that streamcore.spark.carrier.pack() makes"
+    )

@@ -522,3 +522,10 @@ def test_the_command_line_of_core_imports_nothing_heavy():
     loaded = {name.partition(".")[0] for name in done.stderr.split()}
     assert not loaded & {"pyspark", "pyarrow", "rich", "numpy", "packaging", "hypothesis"}
     assert "fixed" in done.stdout
+
+
+def test_the_bare_command_shows_its_help_and_nothing_else(capsys):
+    assert main([]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Usage: streamcore [OPTIONS] COMMAND [ARGS]...")
+    assert "to see what it takes" not in said

@@ -65,3 +65,18 @@ def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(
     assert status == 2
     assert complaint in capsys.readouterr().err
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["mine.py"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("none", "format"),
+        ("secret", "credentials"),
+        ("path", "credentials"),
+        ("target", "partitioner"),
+    ],
+)
+def test_a_name_that_means_something_in_python_or_here_is_told_apart(name, kind, tmp_path):
+    assert main(["new-plugin", name, "--kind", kind, "--dir", str(tmp_path)]) == 0
+    source = tmp_path / f"streamcore-{name}" / f"streamcore_{name}.py"
+    assert f"class {name.capitalize()}Plugin(" in source.read_text()

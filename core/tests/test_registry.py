@@ -1,5 +1,6 @@
 """Who provides what: five states, one winner per identifier, and errors that say what to do."""
 
+import re
 import sys
 import threading
 import time
@@ -8,7 +9,7 @@ import warnings
 
 import click
 import pytest
-from streamcore import ClashWarning, Connector, Format, Partitioner, PluginError, hookimpl
+from streamcore import ClashWarning, Connector, Format, Partitioner, PluginError, hookimpl, option
 from streamcore import registry as registry_module
 from streamcore.registry import Provider, Registry
 
@@ -242,6 +243,69 @@ def test_plugins_that_hang_are_named_within_five_seconds_however_many():
             "if it is slow and does not hang, raise STREAMCORE_LOAD_SECONDS"
         )
     assert registry.find("format", "lines") is Lines
+
+
+def test_many_that_hang_cost_little_more_than_one(monkeypatch):
+    monkeypatch.setenv("STREAMCORE_LOAD_SECONDS", "0.5")
+    release = threading.Event()
+    try:
+        started = time.monotonic()
+        hanging = [loading(f"hang-{n}", lambda: release.wait(30)) for n in range(12)]
+        registry = Registry([*hanging, provider("fine", Lines)])
+        elapsed = time.monotonic() - started
+    finally:
+        release.set()
+    assert elapsed < 3.5  # six seconds if each were waited for
+    assert registry.find("format", "lines") is Lines
+
+
+def test_a_wrong_number_of_seconds_is_a_sentence(monkeypatch):
+    monkeypatch.setenv("STREAMCORE_LOAD_SECONDS", "abc")
+    expected = "STREAMCORE_LOAD_SECONDS: 'abc' is not a number of seconds, such as 10."
+    with pytest.raises(PluginError, match=re.escape(expected)):
+        Registry([provider("fine", Lines)])
+
+
+def test_options_that_cannot_be_read_break_one_plugin_only():
+    class Wrong(Format):
+        """Its annotation was imported for the type checker alone."""
+
+        identifier = "wrong"
+        size: "Elsewhere" = option("size", "How large.", default=1)  # noqa: F821
+
+    registry = Registry([provider("acme", Wrong), provider("fine", Lines)])
+    assert states(registry) == {("acme", "wrong"): "broken", ("fine", "lines"): "active"}
+    assert reason(registry, "acme") == (
+        "the options of Wrong cannot be read: NameError: name 'Elsewhere' is not defined"
+    )
+
+
+def test_what_a_plugin_prints_is_no_part_of_our_output(capsys):
+    def load():
+        print("hello")
+        return module(returns=[Lines])
+
+    assert Registry([loading("acme", load)]).names("format") == ["lines"]
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_half_an_installation_breaks_itself_only(tmp_path, monkeypatch):
+    (tmp_path / "acme_half-1.0.dist-info").mkdir()
+    half = tmp_path / "acme_half-1.0.dist-info" / "entry_points.txt"
+    half.write_text("[streamcore]\nhalf = acme_half\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = registry_module.load(strict=False)
+    (claim,) = [claim for claim in registry.claims if claim.identifier == "half"]
+    assert (claim.status, claim.reason) == (
+        "broken",
+        "its installation is damaged, its metadata cannot be read: install it again",
+    )
+    assert "default" in registry.names("partitioner")
+
+
+@pytest.mark.parametrize("name", ["run", "sql", "check", "infer", "why", "jobs", "stop", "lag"])
+def test_a_stranger_does_not_take_a_command_of_ours(name):
+    assert registry_module.OWNERS["command", name] == "streamcore-sql"
 
 
 def test_a_plugin_for_another_core_is_incompatible_and_not_imported():

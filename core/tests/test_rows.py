@@ -115,6 +115,22 @@ def test_a_bad_key_costs_its_message_and_says_so():
     assert made.rejected[0].reason.startswith("key: ")
 
 
+def test_keys_find_their_rows_past_bad_and_missing_ones():
+    table = Table(columns(k="INT", v="INT"))
+    made = assembler(table, key_fields=["k"], include=ValueFields.EXCEPT_KEY).assemble(
+        [b'{"k": 0}', b"{", None, b'{"k": 3}', b'{"k": 4}'],
+        [b'{"v": 0}', b'{"v": 1}', b'{"v": 2}', b"broken", b'[{"v": 4}, {"v": 44}]'],
+        {},
+    )
+    assert [(r["k"], r["v"]) for r in made.batch.to_pylist()] == [
+        (0, 0),
+        (None, 2),
+        (4, 4),
+        (4, 44),
+    ]
+    assert [index for index, _ in made.rejected] == [1, 3]
+
+
 def test_upserts_turn_null_values_into_deletes_in_their_place():
     table = Table((*columns(k="INT", v="INT"), Column("_row_kind", "STRING", metadata="row-kind")))
     made = assembler(table, key_fields=["k"], upsert=True).assemble(

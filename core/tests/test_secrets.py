@@ -208,3 +208,21 @@ def test_keys_that_carry_secrets_are_known(key):
 def test_keys_that_carry_none_are_shown(key):
     assert not is_sensitive(key)
     assert masked(key, "v") == "v"
+
+
+def test_a_traceback_shows_no_secret_of_an_errors_cause():
+    class Talkative(Format):
+        """Its own code puts the secret into the error behind the error."""
+
+        identifier = "talkative"
+
+        token: Secret = option("token", "A token.")
+
+        def problems(self):
+            raise RuntimeError("cannot log in") from ValueError(self.token.reveal())
+
+    with pytest.raises(OptionError) as caught:
+        hooks(Talkative).build("format", "talkative", {"token": CANARY})
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "RuntimeError: cannot log in" in shown
+    assert not leaks(shown)

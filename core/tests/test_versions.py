@@ -38,3 +38,10 @@ def test_only_unconditional_requirements_on_core_count():
     ]
     assert unmet(requires, "streamcore", "0.1.5") == ""
     assert unmet(requires, "streamcore", "0.3") == "Streamcore>=0.1,<0.2"
+
+
+def test_a_requirement_with_a_marker_counts_where_the_marker_holds():
+    requires = ['streamcore (>=2,<3) ; python_version >= "3.11"']
+    assert unmet(requires, "streamcore", "0.1") == "streamcore>=2,<3"
+    assert unmet(['streamcore>=2; python_version < "3"'], "streamcore", "0.1") == ""
+    assert unmet(["streamcore>=2; what is this"], "streamcore", "0.1") == ""

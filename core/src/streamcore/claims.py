@@ -27,7 +27,7 @@ _OWNED = {
     "streamcore-sql": {
         "connector": "datagen print blackhole",
         "format": "table-changes",
-        "command": "run sql check infer why schema",
+        "command": "run sql check infer why schema jobs stop lag",
     },
 }
 OWNERS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .errors import OptionError, OptionWarning, PluginError, Problem, StreamcoreError
@@ -102,7 +102,8 @@ class _Filling:
         if not isinstance(error, StreamcoreError):
             said = f"{type(error).__name__}: {error}"
         shown = self._without_secrets(said)
-        self.cause = error if shown == said else None
+        chain = "\n".join(map(str, _chain(error)))
+        self.cause = error if self._without_secrets(chain) == chain else None
         key = f"{prefix}*" if prefix else ""
         what = f"{cls.kind} '{cls.identifier}' could not be set up: {shown}"
         self.problems.append(Problem(key, what))
@@ -168,7 +169,7 @@ class _Filling:
         try:
             if each.hint is not Secret:
                 value = parse(each.hint, given.reveal() if isinstance(given, Secret) else given)
-        except (ValueError, KeyError, OverflowError):
+        except (ValueError, KeyError, OverflowError, RecursionError):
             self.problems.append(Problem(key, f"'{given}' is not {looks_like(each.hint)}"))
             return MISSING
         if each.spec.check and (complaint := each.spec.check(value)):
@@ -186,6 +187,16 @@ class _Filling:
             self.problems.append(Problem(key, " ".join(sentences).rstrip(".")))
             return MISSING
         return self.fill(factory, each.space(key, factory))
+
+
+def _chain(error: BaseException | None) -> Iterator[object]:
+    """What a traceback of an error would show: it, its notes, and all that led to it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        yield from getattr(error, "__notes__", ())
+        error = error.__cause__ or error.__context__
 
 
 def _complaints_without(

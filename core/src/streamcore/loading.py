@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,27 +17,40 @@ from . import hookspecs
 from .errors import PluginError
 
 GROUP = "streamcore"
-LOAD_SECONDS = float(os.environ.get("STREAMCORE_LOAD_SECONDS") or 4.5)
+LOAD_SECONDS = 4.5
 """How long a plugin may take to load; it is named within 5 s if it hangs."""
-_PATIENCE = (
-    1.0  # then the next plugin starts, so that several hanging ones cost little more than one
-)
+_PATIENCE = 0.5  # then the next plugin starts, and is waited for half as long
 
 T = TypeVar("T")
 Offers = list[tuple[str, Any]]
 
 
+def load_seconds() -> float:
+    """How long a plugin may take here."""
+    text = os.environ.get("STREAMCORE_LOAD_SECONDS") or str(LOAD_SECONDS)
+    try:
+        return float(text)
+    except ValueError:
+        raise PluginError(
+            f"STREAMCORE_LOAD_SECONDS: '{text}' is not a number of seconds, such as 10."
+        ) from None
+
+
 class Attempt(Generic[T]):
     """A call in a thread of its own, because nothing else can be left when it hangs."""
 
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[], T], seconds: float) -> None:
+        self._work, self._seconds = work, seconds
         self._values: list[T] = []
         self._error: BaseException | None = None
-        self._deadline = time.monotonic() + LOAD_SECONDS
+        self._deadline = time.monotonic() + seconds
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        self._thread.join(_PATIENCE)
+
+    def is_done_within(self, patience: float) -> bool:
+        """Wait a while for the call, and tell whether it has ended."""
+        self._thread.join(patience)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:
@@ -48,7 +63,7 @@ class Attempt(Generic[T]):
         self._thread.join(max(0.0, self._deadline - time.monotonic()))
         if self._thread.is_alive():
             raise PluginError(
-                f"did not load within {LOAD_SECONDS:g} s; "
+                f"did not load within {self._seconds:g} s; "
                 "if it is slow and does not hang, raise STREAMCORE_LOAD_SECONDS"
             )
         if isinstance(self._error, KeyboardInterrupt):
@@ -68,13 +83,19 @@ def _reason(error: BaseException) -> str:
 
 def attempt_all(works: Sequence[Callable[[], T]]) -> list[T | PluginError]:
     """Make every call, and give back for each what it returned or why it failed."""
-    attempts = [Attempt(work) for work in works]
+    seconds, patience = load_seconds(), _PATIENCE
+    attempts: list[Attempt[T]] = []
     outcomes: list[T | PluginError] = []
-    for attempt in attempts:
-        try:
-            outcomes.append(attempt.outcome())
-        except PluginError as error:
-            outcomes.append(error)
+    with contextlib.redirect_stdout(sys.stderr):  # what plugins print is no part of our output
+        for work in works:
+            attempts.append(Attempt(work, seconds))
+            if not attempts[-1].is_done_within(patience):
+                patience /= 2  # so that many that hang cost little more than one
+        for attempt in attempts:
+            try:
+                outcomes.append(attempt.outcome())
+            except PluginError as error:
+                outcomes.append(error)
     return outcomes
 
 

@@ -9,7 +9,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, distribution, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from typing import Any
 
 from . import filling
@@ -17,6 +17,7 @@ from .api import Connector, CredentialProvider, Format, Partitioner, Plugin
 from .claims import OWNERS, Claim, Provider, clash, is_identifier, look_alike, normal, settle
 from .errors import ClashWarning, PluginError
 from .loading import GROUP, attempt_all, offers, returned
+from .options import declared
 from .values import Secret
 from .versions import unmet
 
@@ -177,6 +178,11 @@ def _claim(offer: Any, hook: str, provider: Provider) -> Claim:
         if twin := look_alike(identifier, [name for kind, name in OWNERS if kind == base.kind]):
             reason += f"; it looks like '{twin}' of {OWNERS[base.kind, twin]}"
         return Claim(base.kind, identifier, "broken", *where, reason)
+    try:
+        list(declared(offer))
+    except Exception as error:  # an annotation is any expression
+        reason = f"the options of {offer.__name__} cannot be read: {type(error).__name__}: {error}"
+        return Claim(base.kind, identifier, "broken", *where, reason)
     return Claim(base.kind, identifier, "active", *where, factory=offer)
 
 
@@ -209,15 +215,26 @@ def _listed(variable: str) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
+def _provider(point: EntryPoint) -> Provider:
+    dist = point.dist
+    assert dist is not None
+    try:
+        name, version, requires = dist.name, dist.version, tuple(dist.requires or ())
+    except Exception:  # what an interrupted installation leaves can be anything
+        name = version = ""
+    if not (name and version):
+        return Provider(point.name, "?", point.name, _refuse_to_load)
+    return Provider(name, version, point.name, point.load, requires)
+
+
+def _refuse_to_load() -> None:
+    raise PluginError("its installation is damaged, its metadata cannot be read: install it again")
+
+
 def load(*, strict: bool | None = None) -> Registry:
     """A new registry of what is installed, as the environment's STREAMCORE_* variables ask."""
-    found = {
-        (ep.dist.name, ep.name, ep.value): Provider(
-            ep.dist.name, ep.dist.version, ep.name, ep.load, tuple(ep.dist.requires or ())
-        )
-        for ep in entry_points(group=GROUP)
-        if ep.dist is not None
-    }
+    points = [ep for ep in entry_points(group=GROUP) if ep.dist is not None]
+    found = {(p.distribution, p.name, ep.value): p for ep in points for p in [_provider(ep)]}
     try:
         core = distribution(GROUP).version
     except PackageNotFoundError:

@@ -211,21 +211,18 @@ class Assembler:
         if decoded.origin is None and origin is None and not bad:
             return rows, origin, kinds, decoded.rows.columns, bad
         origin = origin if origin is not None else _upto(rows.num_rows)
-        matches: dict[int, list[int]] = {index: [] for index, _ in bad}
-        for at, index in enumerate(_listed(decoded.origin, decoded.rows.num_rows)):
-            if index not in matches or matches[index]:
-                matches.setdefault(index, []).append(at)
-        left: list[int] = []
-        right: list[int | None] = []
-        for at, index in enumerate(origin.to_pylist()):
-            found = matches.get(index, [None])  # a message without a key has null key columns
-            left += [at] * len(found)
-            right += found
-        pick = pa.array(left, pa.int64())
-        keys_of = [column.take(pa.array(right, pa.int64())) for column in decoded.rows.columns]
-        taken = rows.take(pick) if rows.num_columns else _without_columns(len(left))
-        kinds = kinds.take(pick) if kinds is not None else None
-        return taken, origin.take(pick), kinds, keys_of, bad
+        if bad:
+            costs = pa.array([index for index, _ in bad], pa.int32())
+            kept = pc.indices_nonzero(pc.invert(pc.is_in(origin, value_set=costs)))
+            rows, origin, kinds = _picked(rows, origin, kinds, kept)
+        of_keys = decoded.origin if decoded.origin is not None else _upto(decoded.rows.num_rows)
+        if pc.count_distinct(of_keys).as_py() == len(of_keys):
+            # A message without a key has null key columns.
+            match = pc.index_in(origin, value_set=of_keys)
+        else:
+            pick, match = _every_pair(origin, of_keys)
+            rows, origin, kinds = _picked(rows, origin, kinds, pick)
+        return rows, origin, kinds, [column.take(match) for column in decoded.rows.columns], bad
 
     def _project(
         self,
@@ -307,6 +304,8 @@ class Splitter:
     def split(self, batch: pa.RecordBatch) -> Split:
         """Split a batch whose columns carry the table's writable columns, by name."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        if missing := [c.name for c in self._table.writable if c.name not in columns]:
+            raise RecordError(f"the rows lack the table's columns {', '.join(missing)}")
         for name in self._not_null:
             if columns[name].null_count:
                 row = pc.index(columns[name].is_null(), True).as_py()
@@ -356,11 +355,34 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _upto(count: int) -> pa.Int32Array:
-    return pa.array(range(count), pa.int32())
+    return _numbers(count.bit_length()).slice(0, count)
 
 
-def _listed(origin: pa.Int32Array | None, count: int) -> Sequence[int]:
-    return range(count) if origin is None else origin.to_pylist()
+@functools.cache
+def _numbers(bits: int) -> pa.Int32Array:
+    """Kept, because counting up in Python takes longer than all that is done with the numbers."""
+    return pa.array(range(1 << bits), pa.int32())
+
+
+def _picked(
+    rows: pa.RecordBatch, origin: pa.Int32Array, kinds: pa.Int8Array | None, pick: pa.Array
+) -> tuple[pa.RecordBatch, pa.Int32Array, pa.Int8Array | None]:
+    taken = rows.take(pick) if rows.num_columns else _without_columns(len(pick))
+    return taken, origin.take(pick), None if kinds is None else kinds.take(pick)
+
+
+def _every_pair(origin: pa.Int32Array, of_keys: pa.Int32Array) -> tuple[pa.Array, pa.Array]:
+    """Each row with each key row of its message, for key formats that give several."""
+    matches: dict[int, list[int | None]] = {}
+    for at, index in enumerate(of_keys.to_pylist()):
+        matches.setdefault(index, []).append(at)
+    pairs = [
+        (at, match)
+        for at, index in enumerate(origin.to_pylist())
+        for match in matches.get(index, [None])
+    ]
+    left, right = zip(*pairs, strict=True) if pairs else ((), ())
+    return pa.array(left, pa.int64()), pa.array(right, pa.int64())
 
 
 def _all_nullable(schema: pa.Schema) -> pa.Schema:

@@ -24,11 +24,23 @@ def unmet(requires: Iterable[str], name: str, version: str) -> str:
     """The first requirement on `name` that this version does not fulfil, or nothing."""
     for text in requires:
         match = _REQUIREMENT.fullmatch(text)
-        if match and normal(match[1]) == name and not match[3]:
+        if match and normal(match[1]) == name and _applies(match[3]):
             wish = match[2].strip()
             if wish and not admits(wish, version):
                 return f"{match[1]}{wish}"
     return ""
+
+
+def _applies(marker: str | None) -> bool:
+    """Tell whether a requirement counts here; what an extra asks for does not."""
+    if not marker:
+        return True
+    from packaging.markers import InvalidMarker, Marker
+
+    try:
+        return Marker(marker[1:]).evaluate({"extra": ""})
+    except InvalidMarker:
+        return False
 
 
 def admits(wish: str, version: str) -> bool:

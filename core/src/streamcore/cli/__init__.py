@@ -25,6 +25,8 @@ EXIT_CODES = (
     "2 the input is at fault, 130 interrupted."
 )
 
+_NO_ARGUMENTS: type[click.UsageError] = click.exceptions.NoArgsIsHelpError
+
 
 @click.command(
     cls=Commands,
@@ -60,6 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # whoever read our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return OK
+        except _NO_ARGUMENTS as error:
+            click.echo(error.format_message(), err=True)
+            return BAD_INPUT
         except click.ClickException as error:
             click.echo(f"streamcore: {error.format_message()}", err=True)
             if isinstance(error, click.UsageError) and error.ctx is not None:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from ..claims import normal
 from ..registry import load
 from .output import formats, print_json, print_table
 from .status import FAILED, OK
@@ -118,10 +119,10 @@ def check_plugins() -> Iterator[Finding]:
         name = f"{claim.kind} {claim.identifier}".strip()
         detail = f"{name} of {claim.source} is {claim.status}: {claim.reason}"
         yield Finding("plugins", status, detail, "see 'streamcore list-plugins'")
-    present = {claim.distribution.lower() for claim in claims}
+    present = {normal(claim.distribution) for claim in claims}
     for variable in ("STREAMCORE_PREFER", "STREAMCORE_ALLOW"):
         for name in filter(None, map(str.strip, os.environ.get(variable, "").split(","))):
-            if name.lower() not in present:
+            if normal(name) not in present:
                 yield Finding(
                     "plugins", "note", f"{variable} names '{name}', which is not installed"
                 )
@@ -147,7 +148,10 @@ def _sandbox() -> dict[str, str]:
 
 def _reachable(name: str, address: str) -> Finding:
     parts = urlsplit(address if "//" in address else f"//{address}")
-    port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 9092)
+    try:
+        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 9092)
+    except ValueError as error:
+        return Finding(name, "problem", f"{address}: {error}", "correct the address")
     place = f"{parts.hostname}:{port}"
     try:
         with socket.create_connection((parts.hostname or "", port), timeout=2):

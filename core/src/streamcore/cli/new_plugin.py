@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import keyword
+import re
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -52,16 +54,16 @@ def command(name: str, kind: str, parent: Path, output: str) -> int:
 def write(folder: Path, identifier: str, kind: str) -> list[Path]:
     """Fill the templates of one kind into a folder, and return the files."""
     major, minor, *_ = version("streamcore").split(".")
+    templates = files(__package__) / "templates"
+    sources = [*_files(templates / "any"), *_files(templates / kind)]
     words = {
         "identifier": identifier,
         "distribution": PREFIX + identifier,
         "module": (PREFIX + identifier).replace("-", "_"),
-        "Class": "".join(word.capitalize() for word in identifier.split("-")),
+        "Class": _class_name(identifier, [source.read_text("utf-8") for source in sources]),
         "kind": kind,
         "core": f"streamcore>={major}.{minor},<{major}.{int(minor) + 1}",
     }
-    templates = files(__package__) / "templates"
-    sources = [*_files(templates / "any"), *_files(templates / kind)]
     names = [s.name.removesuffix(".tmpl").replace("MODULE", words["module"]) for s in sources]
     modules = [name[:-3] for name in names if name.endswith(".py") and name[:5] != "test_"]
     words["modules"] = ", ".join(f'"{module}"' for module in modules)
@@ -72,6 +74,13 @@ def write(folder: Path, identifier: str, kind: str) -> list[Path]:
         path.write_text(Template(source.read_text(encoding="utf-8")).substitute(words), "utf-8")
         written.append(path)
     return written
+
+
+def _class_name(identifier: str, texts: list[str]) -> str:
+    """The identifier in camel case, unless that means something else in what is written."""
+    name = "".join(word.capitalize() for word in identifier.split("-"))
+    taken = keyword.iskeyword(name) or any(re.search(rf"\b{name}\b", text) for text in texts)
+    return f"{name}Plugin" if taken else name
 
 
 def _files(folder: Traversable) -> list[Traversable]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .. import reports
 from ..errors import OptionError
@@ -43,7 +44,7 @@ def pack(options: Mapping[str, str | Secret], table: Table | None = None) -> dic
 
 def unpack(given: Mapping[str, str]) -> Carried:
     """Read options from Spark; plain ones override those inside the JSON option."""
-    payload = json.loads(given.get(JSON_OPTION) or "{}")
+    payload = _payload(given.get(JSON_OPTION) or "{}")
     options = dict(payload.get("options") or {})
     options |= {
         key: value
@@ -59,3 +60,14 @@ def unpack(given: Mapping[str, str]) -> Carried:
         )
     table = Table.from_json(payload["table"]) if payload.get("table") else None
     return Carried(connector, options, table)
+
+
+def _payload(text: str) -> dict[str, Any]:
+    try:
+        payload = json.loads(text)
+    except ValueError:
+        payload = None  # and no word of what it holds
+    if not isinstance(payload, dict):
+        told = f"{JSON_OPTION}: is not the JSON that streamcore.spark.carrier.pack() makes"
+        raise OptionError("the table", [told])
+    return payload

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+import pyspark
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from .interpreter import LAUNCHER, of_running_jvm, worker_environment
@@ -40,15 +45,23 @@ def session(
     remote: str | None = None,
 ) -> SparkSession:
     """Return the active session, or build one; explicit `config` and Spark's own settings win."""
+    given = config or {}
     builder = SparkSession.builder.appName(name)
+    if not master:
+        remote = remote or given.get("spark.remote") or os.environ.get("SPARK_REMOTE")
     if remote:
-        return _settle(builder.remote(remote).getOrCreate(), config or {})
+        own = {key: value for key, value in given.items() if key != "spark.remote"}
+        return _settle(builder.remote(remote).getOrCreate(), own)
     active = SparkSession.getActiveSession()
     if active is not None:
-        return _settle(active, config or {})
-    given = config or {}
-    submitted = _from_environment()
-    chosen = master or given.get("spark.master") or os.environ.get("SPARK_MASTER", "local[*]")
+        return _settle(active, given)
+    submitted = _submitted()
+    chosen = (
+        master
+        or given.get("spark.master")
+        or submitted.get("spark.master")
+        or os.environ.get("SPARK_MASTER", "local[*]")
+    )
     if chosen.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # its web pages heed nothing else
     if master or "spark.master" not in submitted:
@@ -79,23 +92,42 @@ def _added(environment: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _from_environment() -> set[str]:
-    """Keys the user has set in spark-defaults.conf or spark-submit, which we leave alone."""
-    from pyspark import SparkConf
+def _submitted() -> dict[str, str]:
+    """What the user has told Spark elsewhere, which we leave alone."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit runs us: its JVM knows all of it
+        SparkContext._ensure_initialized()
+        return dict(SparkConf().getAll())
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or Path(home, "conf"))
+    return _properties(folder / "spark-defaults.conf") | _arguments()
 
-    keys = set()
-    for home in filter(
-        None, (os.environ.get("SPARK_CONF_DIR"), os.environ.get("SPARK_HOME", "") + "/conf")
-    ):
-        path = os.path.join(home, "spark-defaults.conf")
-        if os.path.isfile(path):
-            with open(path, encoding="utf-8") as lines:
-                keys |= {line.split()[0] for line in lines if line.strip() and line[0] != "#"}
-    if "--conf" in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
-        words = os.environ["PYSPARK_SUBMIT_ARGS"].split()
-        pairs = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--conf"]
-        keys |= {pair.split("=")[0] for pair in pairs}
-    return keys | {key for key, _ in SparkConf(loadDefaults=False).getAll()}
+
+def _arguments() -> dict[str, str]:
+    """The settings in PYSPARK_SUBMIT_ARGS, in every spelling that spark-submit takes."""
+    found: dict[str, str] = {}
+    words = iter(shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")))
+    for word in words:
+        flag, joined, value = word.partition("=")
+        if flag not in ("--conf", "-c", "--master", "--properties-file"):
+            continue
+        value = value if joined else next(words, "")
+        if flag == "--master":
+            found["spark.master"] = value
+        elif flag == "--properties-file":
+            found = _properties(Path(value)) | found
+        else:
+            key, _, setting = value.partition("=")
+            found[key] = setting
+    return found
+
+
+def _properties(path: Path) -> dict[str, str]:
+    """A file of Java properties: '=', ':' or blanks stand between a key and its value."""
+    if not path.is_file():
+        return {}
+    lines = map(str.strip, path.read_text("utf-8").splitlines())
+    pairs = (re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line)
+    return {key: "".join(value) for key, *value in pairs if key[0] not in "#!"}
 
 
 def _settle(spark: SparkSession, config: Mapping[str, str]) -> SparkSession:
