@@ -11,7 +11,7 @@ from streamcore import Format, OptionWarning, Problem, Secret, Table
 from streamcore.failures import FailureHandler
 
 from .offsets import COMMITTED, EARLIEST, EXAMPLE, LATEST, Bounded, Startup, parse_specific
-from .topics import TOPIC_NAME, java_pattern
+from .topics import TOPIC_NAME, JavaOnly, java_pattern, matches
 
 if TYPE_CHECKING:
     from .connector import Kafka
@@ -93,6 +93,8 @@ def _topic_problems(kafka: Kafka) -> Iterator[Problem]:
     if kafka.topic_pattern is not None:
         try:
             java_pattern(kafka.topic_pattern)
+        except JavaOnly as error:
+            yield Problem("topic-pattern", f"'{kafka.topic_pattern}': {error}")
         except re.error as error:
             yield Problem(
                 "topic-pattern", f"'{kafka.topic_pattern}' is not a regular expression: {error}"
@@ -193,11 +195,20 @@ def _failure_problems(kafka: Kafka) -> Iterator[Problem]:
         yield _required("scan.deser.failure-topic", "scan.deser.failure-handler", "dead-letter")
     if kafka.failure_topic and not TOPIC_NAME.fullmatch(kafka.failure_topic):
         yield _no_name("scan.deser.failure-topic", kafka.failure_topic)
-    if kafka.failure_topic and kafka.failure_topic in kafka.topic:
+    if kafka.failure_topic and _is_read(kafka, kafka.failure_topic):
         yield Problem(
             "scan.deser.failure-topic",
             f"'{kafka.failure_topic}' is read by this table; choose another for dead letters",
         )
+
+
+def _is_read(kafka: Kafka, topic: str) -> bool:
+    if kafka.topic_pattern is None:
+        return topic in kafka.topic
+    try:
+        return matches(java_pattern(kafka.topic_pattern), topic)
+    except re.error:  # a problem of its own
+        return False
 
 
 def _watermark_problems(kafka: Kafka) -> Iterator[Problem]:

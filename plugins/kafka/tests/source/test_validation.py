@@ -176,6 +176,21 @@ def test_a_good_table_has_no_problem():
             "choose another for dead letters",
         ),
         (
+            {
+                "topic": None,
+                "topic-pattern": r"\Qorders.\E.*",
+                "scan.deser.failure-handler": "dead-letter",
+                "scan.deser.failure-topic": "orders.dlq",
+            },
+            "scan.deser.failure-topic: 'orders.dlq' is read by this table; "
+            "choose another for dead letters",
+        ),
+        (
+            {"topic": None, "topic-pattern": "orders-[0-9&&[^7]]"},
+            "topic-pattern: 'orders-[0-9&&[^7]]': '&&' inside of '[…]' is known to Java alone; "
+            "list the characters",
+        ),
+        (
             {"scan.watermark.per-partition": "true", "scan.watermark.idle-timeout": "1 min"},
             "scan.watermark.idle-timeout: Spark cannot let an idle partition go; remove this, or "
             "'scan.watermark.per-partition', without which idle partitions hold nothing back",
