@@ -162,3 +162,60 @@ def test_reports_are_kept_apart_by_configuration():
     assert client.is_refused(SERVERS)
     assert not client.is_refused({**SERVERS, "sasl.password": Secret("other")})
     assert isinstance(client.explain(KafkaError(KafkaError._TIMED_OUT), SERVERS), ConnectionFailed)
+
+
+class Sealed(CredentialProvider):
+    """Fails, at once or after its first answer."""
+
+    identifier = "sealed"
+
+    def __init__(self, *answers):
+        object.__setattr__(self, "answers", list(answers))
+
+    def fetch(self, scope):
+        if not self.answers:
+            raise RuntimeError("the vault is sealed.")
+        return self.answers.pop()
+
+
+LOGIN = {**SERVERS, "security.protocol": "SASL_PLAINTEXT"}
+KEY = Credentials({"access_key": Secret("hush-hush")})
+
+
+@pytest.mark.parametrize("make", [client.consumer, client.producer, client.admin])
+@pytest.mark.parametrize("mechanism", ["OAUTHBEARER", "PLAIN"])
+def test_a_credential_provider_that_fails_is_named_with_its_reason(make, mechanism):
+    properties = {**LOGIN, "sasl.mechanism": mechanism, "credentials.provider": Sealed()}
+    with pytest.raises(ConnectionFailed) as failed:
+        make(properties)
+    assert str(failed.value) == "credential provider 'sealed' failed: the vault is sealed."
+    assert isinstance(failed.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "missing"), [("OAUTHBEARER", "token"), ("SCRAM-SHA-256", "username")]
+)
+def test_a_credential_provider_without_the_right_value_is_told_which_it_is(mechanism, missing):
+    properties = {**LOGIN, "sasl.mechanism": mechanism, "credentials.provider": Sealed(KEY)}
+    with pytest.raises(ConnectionFailed) as failed:
+        client.consumer(properties)
+    assert str(failed.value) == (
+        f"credential provider 'sealed' gave no '{missing}', which {mechanism} needs, "
+        "but 'access_key'."
+    )
+
+
+def test_a_token_that_cannot_be_renewed_is_explained_later_on():
+    token = Credentials({"token": Secret("first")})
+    properties = {**LOGIN, "sasl.mechanism": "OAUTHBEARER", "credentials.provider": Sealed(token)}
+    renew = client._config(properties, Role.CONSUMER, {})["oauth_cb"]
+    assert renew("")[0] == "first"
+    with pytest.raises(ConnectionFailed):
+        renew("")
+    untold = "Failed to acquire SASL OAUTHBEARER token: OAuth callback raised exception"
+    hearing(properties).error(KafkaError(KafkaError._AUTHENTICATION, untold))
+    told = client.explain(KafkaError(KafkaError._TIMED_OUT, "no answer"), properties)
+    assert str(told) == (
+        "no login for Kafka broker one:9092,two:9092: credential provider 'sealed' failed: "
+        "the vault is sealed."
+    )

@@ -23,7 +23,14 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
-from streamcore import ConnectionFailed, CredentialProvider, OptionError, Problem, Secret
+from streamcore import (
+    ConnectionFailed,
+    CredentialProvider,
+    Credentials,
+    OptionError,
+    Problem,
+    Secret,
+)
 from streamcore.values import masked
 
 from . import properties as _properties
@@ -75,7 +82,7 @@ def _config(properties: Settings, role: Role, overrides: dict[str, object]) -> d
     if role is Role.PRODUCER and {"message.timeout.ms", "request.timeout.ms"} & settings.keys():
         _one_name_each(settings)
     if isinstance(credentials, CredentialProvider):
-        settings |= _from_provider(credentials, settings)
+        settings |= _from_provider(credentials, settings, properties)
     return settings
 
 
@@ -94,18 +101,41 @@ def _may_be_idempotent(config: dict[str, Any]) -> bool:
     return acks in ("all", "-1") and retries != "0" and flying.isdigit() and int(flying) <= 5
 
 
-def _from_provider(provider: CredentialProvider, settings: dict[str, Any]) -> dict[str, Any]:
+def _from_provider(
+    provider: CredentialProvider, settings: dict[str, Any], properties: Settings
+) -> dict[str, Any]:
     """A login by credential provider: a token that is renewed, or a user and a password."""
     scope = {"service": "kafka", "servers": str(settings.get("bootstrap.servers", ""))}
-    if str(settings.get("sasl.mechanism", "")).upper() == "OAUTHBEARER":
+    mechanism = str(settings.get("sasl.mechanism", "")).upper()
+
+    def fetched(*wanted: str) -> Credentials:
+        trouble = f"credential provider '{provider.identifier}'"
+        try:
+            found = provider.fetch(scope)
+        except Exception as error:  # whatever it runs into, the sentence is the same
+            told = scrubbed(str(error) or type(error).__name__, properties).rstrip(".")
+            raise ConnectionFailed(f"{trouble} failed: {told}.") from error
+        if missing := [name for name in wanted if name not in found.values]:
+            names = ", ".join(f"'{name}'" for name in sorted(found.values)) or "nothing"
+            raise ConnectionFailed(
+                f"{trouble} gave no '{missing[0]}', which {mechanism} needs, but {names}."
+            )
+        return found
+
+    if mechanism == "OAUTHBEARER":
+        first = [fetched("token")]  # here it may raise; the client would wait in vain, and not say
 
         def renew(_: str) -> tuple[str, float]:
-            found = provider.fetch(scope)
+            try:
+                found = first.pop() if first else fetched("token")
+            except ConnectionFailed as error:
+                hearing(properties).no_token(str(error))
+                raise
             expires = found.expires.timestamp() if found.expires else time.time() + 3600
             return found.values["token"].reveal(), expires
 
         return {"oauth_cb": renew}
-    values = provider.fetch(scope).values
+    values = fetched("username", "password").values
     return {"sasl.username": values["username"], "sasl.password": values["password"]}
 
 

@@ -74,6 +74,8 @@ def _cause(error: Report, heard: list[Report]) -> Report:
 
 
 def _login(broker: str, said: str, properties: Settings) -> str:
+    if said.startswith("credential provider "):
+        return f"no login for {broker}: {said}."
     if "handshake failed" in said:
         return (
             f"{broker} does not offer this way to log in: {said}. "

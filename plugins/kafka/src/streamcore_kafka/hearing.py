@@ -17,6 +17,7 @@ LOG = logging.getLogger("streamcore.kafka")
 _RECENT = 60.0
 _ONLY_LOGGED = {"FAIL": "_TRANSPORT", "FATAL": "_FATAL"}
 """What clients write to their log and tell nobody, and what it amounts to."""
+_UNTOLD = "OAuth callback raised exception"
 _COUNTED = re.compile(r" \(after \d+ms in state.*")
 
 
@@ -27,10 +28,18 @@ class Heard:
         self._properties = properties
         self._reports: deque[tuple[float, Report]] = deque(maxlen=50)
         self._logged: dict[str, float] = {}
+        self._no_token = ""
 
     def error(self, error: Any) -> None:
         """Called by a client, while it is polled, about errors of its connections."""
-        self._reports.append((time.monotonic(), Report(error.name(), error.str())))
+        told = error.str()
+        if self._no_token and _UNTOLD in told:
+            told = self._no_token
+        self._reports.append((time.monotonic(), Report(error.name(), told)))
+
+    def no_token(self, why: str) -> None:
+        """Remember why a token could not be renewed; the client only says that it was not."""
+        self._no_token = why
 
     def log(self, level: int, template: str, *arguments: object) -> None:
         """Called by a client, while it is polled, in place of a logger."""
