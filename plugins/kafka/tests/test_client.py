@@ -6,16 +6,19 @@ import logging
 import pickle
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError
 from streamcore import ConnectionFailed, CredentialProvider, Credentials, OptionError, Secret
 from streamcore.registry import installed
-from streamcore_kafka import client
+from streamcore.spark.task import Task
+from streamcore_kafka import client, tickets
 from streamcore_kafka.connector import Kafka
 from streamcore_kafka.explain import Report, sentence
 from streamcore_kafka.hearing import Heard, hearing
 from streamcore_kafka.properties import Role
+from streamcore_kafka.transactions import Transaction
 
 SERVERS = {"bootstrap.servers": "one:9092,two:9092"}
 
@@ -219,3 +222,21 @@ def test_a_token_that_cannot_be_renewed_is_explained_later_on():
         "no login for Kafka broker one:9092,two:9092: credential provider 'sealed' failed: "
         "the vault is sealed."
     )
+
+
+def test_a_broker_that_does_not_list_its_limit_for_transactions_is_believed_later(monkeypatch):
+    class Listing:
+        def list_topics(self, timeout):
+            return SimpleNamespace(brokers={1: "one"})
+
+        def describe_configs(self, resources, request_timeout):
+            return {resources[0]: SimpleNamespace(result=lambda: {"log.dir": "/"})}
+
+    monkeypatch.setattr(tickets, "admin", lambda settings: Listing())
+    assert tickets.transaction_timeout({**SERVERS, "client.id": "unlisted"}) == tickets.TIMEOUT
+
+
+def test_a_transaction_never_waits_longer_for_a_message_than_it_lasts():
+    properties = {**SERVERS, "message.timeout.ms": "1000000"}
+    ticket = tickets.Ticket("p", "orders", 900_000, None, "w", 0, False)
+    Transaction(properties, ticket, Task(0, 0, "", None))._sender()

@@ -286,6 +286,7 @@ _ALIASES = {
     "sasl.mechanisms": "sasl.mechanism",
     "message.max.bytes": "max.request.size",
     "fetch.wait.max.ms": "fetch.max.wait.ms",
+    "socket.timeout.ms": "request.timeout.ms",
 }
 _WORD = re.compile(r"[a-z][a-z_]*(?:\.[a-z_]+)+")
 
@@ -305,7 +306,7 @@ def _value_problems(items: frozenset[tuple[str, str | Secret]]) -> tuple[Problem
     for key in ("bootstrap.servers", PROVIDER):
         plain.pop(key, None)
     found: list[Problem] = []
-    for make in (producer, consumer):
+    for make in (_as_written, consumer):
         while problem := _first_problem(make, plain):
             found.append(problem)
             key = problem.key.removeprefix("properties.")
@@ -313,6 +314,12 @@ def _value_problems(items: frozenset[tuple[str, str | Secret]]) -> tuple[Problem
                 break
             del plain[key]
     return tuple(found)
+
+
+def _as_written(properties: Settings, **overrides: object) -> Producer:
+    from .sender import buffers
+
+    return producer(properties, **buffers(properties), **overrides)
 
 
 def _first_problem(make: Callable[..., Any], settings: Settings) -> Problem | None:
@@ -332,6 +339,8 @@ def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:
     trouble = scrubbed(told.replace("`", "'"), properties)
     if value and re.match("Invalid value|Expected bool value", told):
         trouble = f"'{masked(written, value)}' is not a value the Kafka client takes"
+    elif "greater than `linger.ms`" in told:
+        trouble = "must be greater than 'properties.linger.ms', which is 50 unless set"
     elif match := re.search(r"outside allowed range (\S+)\.\.(\S+)", told):
         trouble = f"'{value}' is not between {match[1]} and {match[2]}"
     problem = Problem(f"properties.{written}" if written else "", trouble)

@@ -233,9 +233,10 @@ class Kafka(Connector):
     )
 
     def __post_init__(self) -> None:
+        properties = {key.lower(): value for key, value in self.properties.items()}
         if self.credentials is not None:  # whoever makes a client has its login at hand
-            login = {PROVIDER: cast(Any, self.credentials)}
-            object.__setattr__(self, "properties", {**self.properties, **login})
+            properties[PROVIDER] = cast(Any, self.credentials)
+        object.__setattr__(self, "properties", properties)
 
     @property
     def guarantee(self) -> Delivery:

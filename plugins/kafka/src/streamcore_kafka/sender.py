@@ -40,11 +40,9 @@ class Sender:
     def __init__(self, properties: Settings, **overrides: object) -> None:
         self._properties = properties
         self._failures: list[tuple[str, KafkaError]] = []
-        given = {key.lower() for key in properties}
-        buffers = {key: value for key, value in BUFFERS.items() if not _is_given(key, given)}
         self.producer = producer(
             properties,
-            **{**buffers, **overrides},
+            **{**buffers(properties), **overrides},
             **{"on_delivery": _noting(self._failures), "delivery.report.only.error": True},
         )
         self.rows = 0
@@ -198,5 +196,7 @@ _SAME = {
 }
 
 
-def _is_given(key: str, given: set[str]) -> bool:
-    return bool(_SAME.get(key, {key}) & given)
+def buffers(properties: Settings) -> dict[str, str]:
+    """Our settings of memory and time, where the user has none."""
+    given = {key.lower() for key in properties}
+    return {key: value for key, value in BUFFERS.items() if not _SAME.get(key, {key}) & given}

@@ -195,6 +195,7 @@ def _most(properties: frozenset[tuple[str, Any]]) -> int | None:
     resource = ConfigResource(ResourceType.BROKER, str(min(brokers)))
     try:
         found = asking.describe_configs([resource], request_timeout=10)[resource].result()
-        return int(found["transaction.max.timeout.ms"].value)
     except KafkaException:
         return None
+    limit = found.get("transaction.max.timeout.ms")  # brokers of another make may not list it
+    return int(limit.value) if limit and limit.value else None

@@ -31,6 +31,7 @@ from .tickets import (
     too_long,
 )
 
+_PATIENCE = "delivery.timeout.ms"
 _FENCED = {
     "_FENCED",
     "PRODUCER_FENCED",
@@ -82,13 +83,14 @@ class Transaction:
 
     def _sender(self) -> Sender:
         ticket = self._ticket
-        patient = text(self._properties.get("delivery.timeout.ms")) or "120000"
+        given = [text(self._properties.get(key)) for key in ("message.timeout.ms", _PATIENCE)]
+        patient = next(filter(None, given), "120000")
         return Sender(
             self._properties,
             **{
                 "transactional.id": f"{ticket.prefix}-{self._task.partition}",
                 "transaction.timeout.ms": ticket.timeout,
-                "delivery.timeout.ms": min(int(patient), ticket.timeout),
+                "message.timeout.ms": min(int(patient), ticket.timeout),
             },
         )
 

@@ -29,6 +29,8 @@ def option_problems(kafka: Kafka) -> Iterator[Problem]:
     """Complain about options that do not go together, on either side of a table."""
     from .client import check_properties
 
+    if not kafka.servers.strip():
+        yield Problem("properties.bootstrap.servers", "is empty; write host:port,host:port")
     yield from _topic_problems(kafka)
     yield from _startup_problems(kafka)
     yield from _bounded_problems(kafka)
@@ -88,7 +90,7 @@ def _topic_problems(kafka: Kafka) -> Iterator[Problem]:
         if not TOPIC_NAME.fullmatch(name):
             yield _no_name("topic", name)
     for number in kafka.only_partitions:
-        if not number.isdigit():
+        if not (number.isascii() and number.isdigit()):
             yield Problem("scan.partitions", f"'{number}' is not the number of a partition")
     if kafka.topic_pattern is not None:
         try:
@@ -181,6 +183,11 @@ def _group_problems(kafka: Kafka) -> Iterator[Problem]:
 
 
 def _commit_problems(properties: Mapping[str, str | Secret]) -> Iterator[Problem]:
+    commits = text(properties.get("commit.offsets.on.checkpoint"))
+    if commits and commits.lower() not in ("true", "false"):
+        yield Problem(
+            "properties.commit.offsets.on.checkpoint", f"'{commits}' is not one of true, false"
+        )
     for key in ("enable.auto.commit", "commit.offsets.on.checkpoint"):
         if text(properties.get(key)).lower() == "true" and not properties.get("group.id"):
             yield Problem("properties.group.id", f"required when 'properties.{key}' is 'true'")
@@ -235,11 +242,35 @@ def _sink_problems(kafka: Kafka) -> Iterator[Problem]:
     if kafka.guarantee is Delivery.EXACTLY_ONCE and not prefix:
         key = "sink.semantic" if kafka.semantic else "sink.delivery-guarantee"
         yield _required("sink.transactional-id-prefix", key, kafka.guarantee.value)
+    if kafka.guarantee is Delivery.EXACTLY_ONCE:
+        yield from _once_problems(kafka.properties)
     if prefix and len(prefix.encode()) > LONGEST_PREFIX:
         yield Problem(
             "sink.transactional-id-prefix",
             f"has {len(prefix.encode())} bytes; {LONGEST_PREFIX} are allowed",
         )
+
+
+_ONCE = {
+    "acks": (re.compile("all|-1", re.IGNORECASE), "'all'"),
+    "request.required.acks": (re.compile("all|-1", re.IGNORECASE), "'all'"),
+    "enable.idempotence": (re.compile("(?!false).*", re.IGNORECASE), "'true'"),
+    "max.in.flight": (re.compile("[1-5]"), "1 to 5"),
+    "max.in.flight.requests.per.connection": (re.compile("[1-5]"), "1 to 5"),
+    "message.send.max.retries": (re.compile("(?!0$).*"), "1 or more"),
+    "retries": (re.compile("(?!0$).*"), "1 or more"),
+}
+"""What a transaction asks of the settings of its producer."""
+
+
+def _once_problems(properties: Mapping[str, str | Secret]) -> Iterator[Problem]:
+    for key, (fits, wanted) in _ONCE.items():
+        given = text(properties.get(key))
+        if given and not fits.fullmatch(given):
+            yield Problem(
+                f"properties.{key}",
+                f"'{given}' does not go with 'exactly-once'; set it to {wanted}, or remove it",
+            )
 
 
 def _written_metadata_problems(table: Table) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from streamcore import Column, Format, MetadataKey, OptionError, OptionWarning, 
 from streamcore.checks import check_table
 from streamcore.registry import installed
 from streamcore_kafka.connector import Kafka
+from streamcore_kafka.discovery import reads_committed
 from streamcore_kafka.offsets import Startup
 
 GOOD = {
@@ -61,6 +62,28 @@ def test_a_good_table_has_no_problem():
             "topic: '' is not a topic name; use 1 to 249 letters, digits, '.', '_' and '-'",
         ),
         ({"scan.partitions": "0;x"}, "scan.partitions: 'x' is not the number of a partition"),
+        ({"scan.partitions": "²"}, "scan.partitions: '²' is not the number of a partition"),
+        (
+            {"properties.bootstrap.servers": " "},
+            "properties.bootstrap.servers: is empty; write host:port,host:port",
+        ),
+        (
+            {"properties.group.id": "g", "properties.commit.offsets.on.checkpoint": "maybe"},
+            "properties.commit.offsets.on.checkpoint: 'maybe' is not one of true, false",
+        ),
+        (
+            {"properties.group.id": "g", "properties.Group.Id": "h"},
+            "properties.group.id: given twice, also as 'properties.Group.Id'; set one",
+        ),
+        (
+            {"properties.delivery.timeout.ms": "10"},
+            "properties.delivery.timeout.ms: must be greater than 'properties.linger.ms', "
+            "which is 50 unless set",
+        ),
+        (
+            {"properties.request.timeout.ms": "400000"},
+            "properties.request.timeout.ms: '400000' is not between 10 and 300000",
+        ),
         (
             {"scan.startup.mode": "timestamp"},
             "scan.startup.timestamp-millis: required when 'scan.startup.mode' is 'timestamp'",
@@ -219,6 +242,31 @@ def test_a_good_table_has_no_problem():
 )
 def test_options_that_do_not_go_together(given, problem):
     assert complaints(given) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        ("acks", "0", "'all'"),
+        ("enable.idempotence", "false", "'true'"),
+        ("max.in.flight.requests.per.connection", "10", "1 to 5"),
+        ("retries", "0", "1 or more"),
+    ],
+)
+def test_settings_that_rule_out_exactly_once_are_refused_when_planned(key, value, wanted):
+    once = {"sink.delivery-guarantee": "exactly-once", "sink.transactional-id-prefix": "p"}
+    assert complaints({**once, f"properties.{key}": value}) == [
+        f"properties.{key}: '{value}' does not go with 'exactly-once'; "
+        f"set it to {wanted}, or remove it"
+    ]
+    build({f"properties.{key}": value})
+    build({**once, "properties.acks": "ALL", "properties.retries": "10"})
+
+
+def test_settings_mean_the_same_in_any_case():
+    kafka = build({"properties.Isolation.Level": "read_committed", "properties.Group.Id": "g"})
+    assert reads_committed(kafka.properties)
+    assert kafka.group == "g"
 
 
 def test_the_deprecated_guarantee_warns_wins_and_needs_a_prefix_too():
