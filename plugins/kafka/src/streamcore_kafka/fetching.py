@@ -11,6 +11,7 @@ import contextlib
 import gc
 import itertools
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,13 +31,25 @@ CHUNK_BYTES = 8 * 1024 * 1024
 FIRST_ASK = 500
 _POLL = 0.1
 TRUNCATED_AFTER = 5.0
+NOTHING_FOR = 600.0
+"""Seconds without a record after which a task fails, although its brokers answer."""
+_SAMPLE_ROWS, _SAMPLE_SECONDS = 100, 10.0
+ASSUMED_SIZE = 1024.0
+"""Bytes of a record where none was found in time."""
 
 
 class Fetcher:
     """Reads the ranges of one task; of a partition with several, one after the other."""
 
-    def __init__(self, kafka: Kafka, ranges: Sequence[Range]) -> None:
-        self._kafka = kafka
+    def __init__(
+        self,
+        kafka: Kafka,
+        ranges: Sequence[Range],
+        rows: int = CHUNK_ROWS,
+        seconds: float = math.inf,
+    ) -> None:
+        """Chunks have about so many rows, and end after so many seconds, read or not."""
+        self._kafka, self._rows, self._until = kafka, rows, time.monotonic() + seconds
         ranges, self._later = _one_each(ranges)
         self._ends = {each.partition: each.end for each in ranges}
         self._positions = {each.partition: each.start for each in ranges}
@@ -44,6 +57,7 @@ class Fetcher:
         self._ended_early: dict[Partition, float] = {}
         self._paused: list[Any] = []
         self._patience = client.patience(kafka.properties)
+        self._answered = 0.0
         self._trouble: Any = None
         self._heard_from_broker = False
         self.lost = self.bytes = 0
@@ -75,7 +89,7 @@ class Fetcher:
         size_of_chunk, ask = 0, FIRST_ASK
         chunk: list[Any] = []
         moved = time.monotonic()
-        while self._open:
+        while self._open and time.monotonic() < self._until:
             before = len(self._open)
             with _no_collector():
                 # Without waiting, what has arrived is handed over; waiting, it would be for all.
@@ -85,10 +99,12 @@ class Fetcher:
                 moved, self._heard_from_broker = time.monotonic(), True
                 chunk += fresh
                 size_of_chunk += sum(map(len, fresh))
-            elif time.monotonic() - moved > self._patience or self._is_refused():
-                raise self._stuck()
+            elif self._is_refused():
+                raise self._stuck(min(self._open))
+            else:
+                self._ask_if_anybody_is_there(consumer, moved)
             self._give_up_truncated(consumer)
-            if len(chunk) >= CHUNK_ROWS or size_of_chunk >= CHUNK_BYTES:
+            if len(chunk) >= self._rows or size_of_chunk >= CHUNK_BYTES:
                 average = size_of_chunk / len(chunk) + 1
                 messages = fresh = []  # the chunk alone keeps its messages alive
                 self.bytes += size_of_chunk
@@ -230,10 +246,32 @@ class Fetcher:
         """Whether a broker turned us away at first contact; later on it may only be restarting."""
         return not self._heard_from_broker and client.is_refused(self._kafka.properties)
 
-    def _stuck(self) -> ConnectionFailed:
-        partition, codes = min(self._open), client.KafkaError
-        waited = codes(codes._TIMED_OUT, f"nothing came for {self._patience:g} s")
-        reason = client.explain(self._trouble or waited, self._kafka.properties)
+    def _ask_if_anybody_is_there(self, consumer: Any, moved: float) -> None:
+        """Raise if silence means a dead broker; it may also mean aborted records, or a quota."""
+        # Once a broker has answered, a short time to connect is no reason to hurry.
+        limit = client.PATIENCE if self._heard_from_broker else self._patience
+        now = time.monotonic()
+        if now - max(moved, self._answered) < limit / 2:
+            return
+        if now - moved > NOTHING_FOR:
+            partition = min(self._open)
+            raise ConnectionFailed(
+                f"{partition} offset {self._positions[partition]}: no record came for "
+                f"{NOTHING_FOR:g} s, although the broker answers. Check the quota of this client, "
+                "and whether nothing but aborted records follows."
+            )
+        for partition in sorted(self._open):
+            left = max(now + limit / 2 - time.monotonic(), 0.1)
+            try:
+                consumer.get_watermark_offsets(client.TopicPartition(*partition), timeout=left)
+            except client.KafkaException:
+                raise self._stuck(partition, f"nothing came for {limit:g} s") from None
+        self._heard_from_broker, self._answered = True, time.monotonic()
+
+    def _stuck(self, partition: Partition, waited: str = "") -> ConnectionFailed:
+        codes = client.KafkaError
+        trouble = self._trouble or codes(codes._TIMED_OUT, waited)
+        reason = client.explain(trouble, self._kafka.properties)
         return ConnectionFailed(f"{partition} offset {self._positions[partition]}: {reason}")
 
 
@@ -264,9 +302,14 @@ def _one_each(ranges: Sequence[Range]) -> tuple[list[Range], list[Range]]:
 _partition: Callable[[Any], Partition] = lambda m: Partition(m.topic(), m.partition())  # noqa: E731
 
 
-def record_size(kafka: Kafka, partition: Partition, start: int, end: int) -> float:
-    """The average size of the next records, by looking at some of them."""
-    sample = Range(*partition, start, min(end, start + 100))
-    for chunk in Fetcher(kafka, [sample]).chunks():
-        return sum(len(m) + len(m.key() or b"") for m in chunk) / len(chunk)
-    return 1.0
+def record_size(kafka: Kafka, partition: Partition, start: int, end: int) -> float | None:
+    """The average size of the next records, by looking at some of them; None if there are none.
+
+    They may be far away, behind records that were aborted or compacted.
+    """
+    began = time.monotonic()
+    sample = Fetcher(kafka, [Range(*partition, start, end)], _SAMPLE_ROWS, _SAMPLE_SECONDS)
+    with contextlib.closing(sample.chunks()) as chunks:
+        for chunk in chunks:
+            return sum(len(m) + len(m.key() or b"") for m in chunk) / len(chunk)
+    return None if time.monotonic() - began < _SAMPLE_SECONDS else ASSUMED_SIZE

@@ -30,7 +30,7 @@ class Tracker:
         self,
         kafka: Kafka,
         cluster: Cluster,
-        record_size: Callable[[Partition, int, int], float],
+        record_size: Callable[[Partition, int, int], float | None],
         *,
         ordered: bool = False,
     ) -> None:
@@ -190,12 +190,18 @@ class Tracker:
     ) -> Positions:
         total = sum(backlog.values())
         if size is not None and total:
-            widest = max(backlog, key=lambda each: (backlog[each], each))
-            begin = begins[widest]
-            average = self._record_size(widest, begin, begin + backlog[widest])
+            average = self._average(backlog, begins)
             fitting = max(1, int(size / max(average, 1)))
             rows = fitting if rows is None else min(rows, fitting)
         return backlog if rows is None else admit(backlog, rows)
+
+    def _average(self, backlog: Positions, begins: Positions) -> float:
+        """The size of records where most are waiting; next to nothing if all of them are gone."""
+        for each in sorted(backlog, key=lambda each: (backlog[each], each), reverse=True):
+            found = self._record_size(each, begins[each], begins[each] + backlog[each])
+            if found is not None:
+                return found
+        return 1.0
 
     def _lost(self, partition: Partition, offset: int, what: str) -> None:
         told = f"{partition} was read up to offset {offset} and {what}"

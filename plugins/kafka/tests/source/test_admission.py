@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 
+from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from streamcore import Column, Table
 from streamcore_kafka.source import KafkaReader
@@ -32,6 +34,35 @@ def test_bytes_per_batch_are_limited_by_the_size_of_recent_records(drive, produc
     assert [len(both.batch()) for _ in range(2)] == [3, 3]
     large = drive(topic, {"scan.max-bytes-per-batch": "100"})
     assert [len(large.batch()) for _ in range(2)] == [1, 1]  # never stuck on a large record
+
+
+def test_bytes_per_batch_are_limited_behind_records_that_nobody_sees(
+    drive, produce, kafka, kafka_topic
+):
+    topic = kafka_topic(partitions=2)
+    settings = {"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": topic}
+    aborting = Producer(settings)
+    aborting.init_transactions(20)
+    for partition, count in ((0, 150), (1, 400)):
+        aborting.begin_transaction()
+        for _ in range(count):
+            aborting.produce(topic, b"{}", partition=partition)
+        aborting.abort_transaction(20)
+    large = [{"id": at, "name": "x" * 1000} for at in range(40)]
+    produce(topic, large)
+    query = drive(
+        topic, {"scan.max-bytes-per-batch": "10 kb", "properties.isolation.level": "read_committed"}
+    )
+    sizes, deadline = [], time.monotonic() + 60
+    while sum(sizes) < 40 and time.monotonic() < deadline:
+        before = query.at
+        sizes.append(len(query.batch()))
+        moved = [
+            offset - int(before["offsets"][topic][number])
+            for number, offset in query.at["offsets"][topic].items()
+        ]
+        assert sum(moved) <= 10
+    assert (sum(sizes), max(sizes)) == (40, 10)
 
 
 def test_spark_may_ask_for_everything_all_the_same(drive, produce, kafka_topic, people):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 
 import pytest
 from streamcore import ConnectionFailed
+from streamcore_kafka import client, consumers, fetching
 from streamcore_kafka.fetching import Fetcher
 from streamcore_kafka.progress import Range
 
@@ -49,3 +51,60 @@ def test_a_task_does_not_wait_for_ever(table, nobody):
         list(Fetcher(kafka, [Range("t", 0, 5, 9)]).chunks())
     assert time.monotonic() - began < LONG
     assert str(caught.value).startswith(f"topic 't' partition 0 offset 5: Kafka broker {nobody} ")
+
+
+class Muted:
+    """A consumer that hands nothing over until a time has come, or for ever."""
+
+    def __init__(self, consumer, seconds):
+        self._consumer, self._until = consumer, time.monotonic() + seconds
+
+    def __getattr__(self, name):
+        return getattr(self._consumer, name)
+
+    def consume(self, count, timeout):
+        if time.monotonic() < self._until:
+            time.sleep(timeout)
+            return []
+        return self._consumer.consume(count, timeout)
+
+
+@pytest.fixture
+def muted(monkeypatch):
+    """Has tasks read with a muted consumer: `muted(seconds)`."""
+    borrowed = consumers.borrowed
+
+    def mute(seconds):
+        @contextlib.contextmanager
+        def borrow(properties):
+            with borrowed(properties) as consumer:
+                yield Muted(consumer, seconds)
+
+        monkeypatch.setattr(consumers, "borrowed", borrow)
+
+    return mute
+
+
+def test_silence_is_borne_while_the_broker_answers(table, kafka_topic, produce, people, muted):
+    topic = kafka_topic()
+    produce(topic, people(5))
+    muted(seconds=5)
+    hasty = table(topic, {"properties.socket.connection.setup.timeout.ms": "4000"})
+    (chunk,) = Fetcher(hasty, [Range(topic, 0, 0, 5)]).chunks()
+    assert len(chunk) == 5
+
+
+def test_silence_has_an_end_although_the_broker_answers(
+    table, kafka_topic, produce, people, muted, monkeypatch
+):
+    topic = kafka_topic()
+    produce(topic, people(5))
+    muted(seconds=LONG)
+    monkeypatch.setattr(client, "PATIENCE", 4.0)
+    monkeypatch.setattr(fetching, "NOTHING_FOR", 1.0)
+    with pytest.raises(ConnectionFailed) as caught:
+        list(Fetcher(table(topic), [Range(topic, 0, 0, 5)]).chunks())
+    assert str(caught.value) == (
+        f"topic '{topic}' partition 0 offset 0: no record came for 1 s, although the broker "
+        "answers. Check the quota of this client, and whether nothing but aborted records follows."
+    )
