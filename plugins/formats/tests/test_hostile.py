@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
@@ -54,6 +56,7 @@ def reason(identifier: str, message: bytes) -> str:
     [rejected] = decoded.rejected
     assert rejected.index == 1
     assert len(rejected.reason) < 300
+    rejected.reason.encode()
     ignored, rows = decode_among_neighbours(identifier, message, {"ignore-parse-errors": "true"})
     assert ignored.ignored + len(rows) == 1
     return rejected.reason
@@ -80,6 +83,39 @@ def test_brackets_in_text_are_not_nesting(identifier):
     message = around(identifier, json.dumps({"id": 1, "text": text}))
     _, [row] = decode_among_neighbours(identifier, message)
     assert row["text"] == text
+
+
+@pytest.mark.parametrize("filling", ["x", "\\n"])
+def test_brackets_in_long_texts_are_looked_through_in_little_memory(filling):
+    text = "[" * 501 + filling * (4_000_000 // len(filling))
+    message = f'{{"id":"1","text":"{text}"}}'.encode()
+    decoder = build("json").decoder(SCHEMA)
+    tracemalloc.start()
+    try:
+        assert decoder.decode([message]).rows["id"].to_pylist() == [1]
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(message)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("identifier", "sql", "message"),
+    [
+        ("json", "INT", b'"\xff"'),
+        ("json", "ROW<b INT>", b'{"a":"\xff"}'),
+        ("json", "ARRAY<INT>", b'{"a":"\\ud800"}'),
+        ("json", "MAP<STRING, INT>", b'{"a":{"\xff":1}}'),
+        ("debezium-json", "INT", b'{"op":"\xff"}'),
+        ("debezium-json", "INT", b'{"op":"c","after":"\xff"}'),
+        ("canal-json", "INT", b'{"type":"UPDATE","data":[{}],"old":["\xff"]}'),
+        ("csv", "INT", b"\xff"),
+        ("csv", "STRING", b'"a"\xff'),
+    ],
+)
+def test_reasons_are_text_whatever_they_quote(identifier, sql, message):
+    decoder = build(identifier).decoder(pa.schema([arrow_field("a", sql)]))
+    [(_, why)] = decoder.decode([message]).rejected
+    assert why.encode()
 
 
 @pytest.mark.parametrize("identifier", JSON_FORMATS)
@@ -111,6 +147,43 @@ def test_numbers_of_thousands_of_digits_do_not_stall(identifier, digits):
     assert row["amount"] == 1
     _, [row] = decode_among_neighbours(identifier, around(identifier, f'{{"other":{number}}}'))
     assert row["id"] is None
+
+
+ZEROS = "0" * 5_000  # more digits than Python converts
+
+
+@pytest.mark.parametrize("identifier", JSON_FORMATS)
+def test_leading_zeros_are_counted_for_nothing(identifier):
+    for text, number in ((ZEROS, 0), (f"-{ZEROS}12", -12), (f"+{ZEROS}7", 7)):
+        _, [row] = decode_among_neighbours(identifier, around(identifier, f'{{"id":"{text}"}}'))
+        assert row["id"] == number
+    why = reason(identifier, around(identifier, f'{{"id":"-{ZEROS}{"9" * 40}"}}'))
+    assert "is out of range for BIGINT" in why
+
+
+@pytest.mark.parametrize(
+    ("identifier", "sql", "message", "value"),
+    [
+        ("json", "INTERVAL DAY TO SECOND(3)", f'{{"a":"{ZEROS}5"}}', timedelta(milliseconds=5)),
+        ("csv", "INT", f"{ZEROS}5", 5),
+        ("csv", "ARRAY<INT>", f"1;{ZEROS}5", [1, 5]),
+        ("csv", "ROW<b INT, c INT>", f"{ZEROS};-{ZEROS}5", {"b": 0, "c": -5}),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"ignore-parse-errors": "true"}])
+def test_leading_zeros_are_counted_for_nothing_in_any_type(
+    identifier, sql, message, value, options
+):
+    decoder = build(identifier, options).decoder(pa.schema([arrow_field("a", sql)]))
+    assert decoder.decode([message.encode()]).rows["a"].to_pylist() == [value]
+
+
+def test_leading_zeros_are_counted_for_nothing_in_metadata():
+    schema = pa.schema([arrow_field("id", "BIGINT")])
+    decoder = build("maxwell-json").decoder(schema, None, ["ingestion-timestamp"])
+    message = f'{{"type":"insert","data":{{"id":1}},"ts":"{ZEROS}"}}'.encode()
+    decoded = decoder.decode([message])
+    assert decoded.rows.num_rows + len(decoded.rejected) == 1
 
 
 @pytest.mark.parametrize("exponent", ["1e999999999", "1e-999999999", "1e99999999999999999999"])
@@ -184,6 +257,21 @@ def test_csv_takes_the_same_without_harm():
                 [(index, told)] = decoded.rejected
                 assert index == crowd
                 assert why in told
+
+
+def test_a_flood_of_comments_costs_no_more_than_its_bytes():
+    decoder = build("csv", {"allow-comments": "true"}).decoder(
+        pa.schema([arrow_field("id", "BIGINT")])
+    )
+    started = time.monotonic()
+    flood = b"#\n \r\n" * 1_000_000
+    decoded = decoder.decode([b"7", flood + b"8", flood, b"# 9", b" # 9\r10\n"])
+    assert time.monotonic() - started < SECONDS
+    assert decoded.rows["id"].to_pylist() == [7, 8, 10]
+    assert [tuple(each) for each in decoded.rejected] == [
+        (2, "the message holds no record"),
+        (3, "the message holds no record"),
+    ]
 
 
 def test_raw_takes_what_is_too_long_or_too_short():

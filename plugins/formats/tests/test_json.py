@@ -405,8 +405,11 @@ def test_pretty_printed_messages_and_a_byte_order_mark_are_read():
         (b'{"a":1', "not JSON: expecting ',' delimiter at byte 6"),
         (b'{"b":"\xc3\xa4', "not JSON: unterminated string starting at at byte 5"),
         (b'{"b":"\xc3\xa4" "a":1}', "not JSON: expecting ',' delimiter at byte 10"),
-        (b'{"a":NaN}', "not JSON: 'NaN' is not a value"),
-        (b'{"a":-Infinity}', "not JSON: '-Infinity' is not a value"),
+        (b'{"a":NaN}', "not JSON: 'NaN' at byte 5 is not a value"),
+        (
+            b'\xef\xbb\xbf{"\xc3\xbcNaN":"\\"NaN","a":[1, -Infinity, NaN]}',
+            "not JSON: '-Infinity' at byte 28 is not a value",
+        ),
         (b"{'a':1}", "not JSON: expecting property name enclosed in double quotes at byte 1"),
         (b'{"a":01}', "not JSON: expecting ',' delimiter at byte 6"),
         (b"5", "expected an object or an array of objects, found 5"),

@@ -43,6 +43,13 @@ def test_a_dead_letter_keeps_the_record_and_tells_where_it_was_and_why(kafka, ka
     assert "streamcore.key" not in dict(second.headers())
 
 
+def test_a_reason_that_is_no_text_does_not_stop_a_dead_letter(kafka, kafka_topic, records):
+    topic = kafka_topic()
+    sender(kafka, topic)([BadRecord("there", "found '\udcff'", None, b"\xff", PLACE)])
+    [letter] = records(topic)
+    assert dict(letter.headers())["streamcore.reason"] == b"found '\\udcff'"
+
+
 def test_a_dead_letter_that_cannot_be_sent_is_not_dropped(kafka, kafka_topic):
     with pytest.raises(ConnectionFailed, match="does not know the topic: 'no-such-topic'"):
         sender(kafka, "no-such-topic")([BadRecord("there", "why", None, b"x", PLACE)])

@@ -17,6 +17,7 @@ Cells = Callable[[str], list[str]]
 
 _BOM = "\ufeff"
 _ESCAPED = {"0": "\0", "n": "\n", "r": "\r", "t": "\t"}
+_COMMENTS = re.compile(r"[ \r\n]*+(?:#[^\r\n]*+[ \r\n]*+)*+")
 _BLANKS = "".join(map(chr, range(33)))
 
 
@@ -126,12 +127,7 @@ def splitter(plugin: Csv) -> Cells:
 
 
 def _after_comments(text: str) -> str:
-    while True:
-        text = text.lstrip(" \r\n")
-        if not text.startswith("#"):
-            return text
-        end = re.search(r"[\r\n]", text)
-        text = text[end.start() :] if end else ""
+    return text[_COMMENTS.match(text).end() :]  # type: ignore[union-attr]
 
 
 def _unescaped(text: str, at: int) -> str:

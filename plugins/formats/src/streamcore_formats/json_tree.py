@@ -27,13 +27,18 @@ class Real(str):
     __slots__ = ()
 
 
+class _NoValue(Exception):  # noqa: N818 - never leaves this module, and reads better
+    """A number that JavaScript knows and JSON does not."""
+
+
 def _refuse(word: str) -> None:
-    raise Unreadable(f"not JSON: '{word}' is not a value")
+    raise _NoValue(word)
 
 
 _PARSER = json.JSONDecoder(strict=False, parse_int=Whole, parse_float=Real, parse_constant=_refuse)
 _BLANKS = re.compile(r"[ \t\n\r]*")
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_NO_VALUES = re.compile(r'"(?:[^"\\]++|\\.)*+"|(NaN|-?Infinity)', re.DOTALL)
 _BOM = "\ufeff"
 
 
@@ -51,12 +56,21 @@ def parse(message: bytes) -> Any:
     try:
         return _PARSER.raw_decode(text, start)[0]
     except json.JSONDecodeError as error:
-        before = len(text[: error.pos].encode("utf-8", "surrogateescape"))
-        byte = before + len(message) - len(text.encode("utf-8", "surrogateescape"))
         trouble = error.msg[:1].lower() + error.msg[1:]
+        byte = _byte(message, text, error.pos)
         raise Unreadable(f"not JSON: {trouble} at byte {byte}") from error
+    except _NoValue as word:
+        # the parser went as far as this word, so it is the first outside a string
+        at = next(found.start() for found in _NO_VALUES.finditer(text, start) if found[1])
+        byte = _byte(message, text, at)
+        raise Unreadable(f"not JSON: '{word}' at byte {byte} is not a value") from None
     except RecursionError as error:
         raise Unreadable(_TOO_DEEP) from error
+
+
+def _byte(message: bytes, text: str, at: int) -> int:
+    """Where in the message a character of its text stands."""
+    return len(message) - len(text[at:].encode("utf-8", "surrogateescape"))
 
 
 _TOO_DEEP = f"nested deeper than {DEEPEST} levels"
@@ -106,4 +120,6 @@ def kind_of(tree: Any) -> str:
         return "an object"
     if type(tree) is list:
         return "an array"
-    return "null" if tree is None else compact(tree)[:60]
+    if tree is None:
+        return "null"
+    return compact(tree)[:60].encode("utf-8", "backslashreplace").decode()

@@ -33,8 +33,9 @@ def whole(text: str, least: int, most: int, name: str) -> int:
     """An integer in bounds from plain digits; a plus sign is fine, a fraction is not."""
     if not _WHOLE.fullmatch(text):
         raise Unreadable(f"{shown(text)} is not {a(name)}")
-    significant = text.lstrip("+-0")
-    number = int(text) if len(significant) < _LONGEST else most + 1
+    minus = "-" if text[0] == "-" else ""
+    digits = text.lstrip("+-0") or "0"  # Python counts leading zeros among the 4,300 it converts
+    number = int(minus + digits) if len(digits) < _LONGEST else most + 1
     if not least <= number <= most:
         raise Unreadable(f"{shown(text)} is out of range for {name}")
     return number

@@ -43,4 +43,5 @@ def _headers(record: BadRecord) -> Headers:
     ours: Headers = [(PREFIX + name, text.encode()) for name, text in record.origin]
     if record.key is not None:
         ours.append((PREFIX + "key", record.key))
-    return [*record.headers, *ours, (PREFIX + "reason", record.reason.encode())]
+    reason = record.reason.encode("utf-8", "backslashreplace")  # it may quote what is no text
+    return [*record.headers, *ours, (PREFIX + "reason", reason)]
