@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pytest
 from streamcore import Connector, Format, OptionError, PluginError, Secret, option
 from streamcore.registry import Provider, Registry
-from streamcore.values import is_sensitive, masked
+from streamcore.values import is_sensitive, masked, without_logins
 
 CANARY = "canary-7f3a9c"
 
@@ -180,6 +180,9 @@ def test_a_missing_plugin_is_named_without_its_options():
         "aws.credentials.basic.secretkey",
         "properties.sasl.password",
         "bearer-auth.token",
+        "aws.private_key",
+        "registry.user.info",
+        "properties.ssl.key.pem",
     ],
 )
 def test_keys_that_carry_secrets_are_known(key):
@@ -226,3 +229,56 @@ def test_a_traceback_shows_no_secret_of_an_errors_cause():
     shown = "".join(traceback.format_exception(caught.value))
     assert "RuntimeError: cannot log in" in shown
     assert not leaks(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://me:pw@host:8081/path", "http://***@host:8081/path"),
+        ("http://me@host", "http://***@host"),
+        ("https://me:p@w@a, https://me:pw@b/", "https://***@a, https://***@b/"),
+        ("http://me:pw@a:1,http://me:pw@b:1", "http://***@a:1,http://***@b:1"),
+        ("http://me:p/w@host", "http://***@host"),
+        ("no answer from 'http://me:p%40w@host'.", "no answer from 'http://***@host'."),
+        ("http://host:8081/subjects/a@b", "http://host:8081/subjects/a@b"),
+        ("http://host/a@b", "http://host/a@b"),
+        ("me@host", "me@host"),
+    ],
+)
+def test_a_url_is_shown_without_its_login(text, shown):
+    assert without_logins(text) == shown == masked("url", text)
+
+
+class Reaching(Connector):
+    """A connector that is told where to go."""
+
+    identifier = "reaching"
+
+    url: str = option("url", "Where.", check=lambda url: f"is not a URL: {url}")
+    count: int = option("count", "How many.", default=1)
+
+
+def test_errors_quote_a_url_without_its_login():
+    given = {"url": f"ftp://me:{CANARY}@host", "count": f"http://me:{CANARY}@host"}
+    with pytest.raises(OptionError) as error:
+        hooks(Reaching).build("connector", "reaching", given)
+    assert [str(problem) for problem in error.value.problems] == [
+        "url: 'ftp://***@host' is not a URL: ftp://***@host",
+        "count: 'http://***@host' is not a whole number",
+    ]
+
+
+class Complaining(Connector):
+    """A connector that quotes what it is told."""
+
+    identifier = "complaining"
+
+    url: str = option("url", "Where.")
+
+    def problems(self):
+        yield f"'{self.url}' is nowhere"
+
+
+def test_what_a_plugin_says_of_its_options_together_quotes_no_login_either():
+    with pytest.raises(OptionError, match=r"'http://\*\*\*@host' is nowhere"):
+        hooks(Complaining).build("connector", "complaining", {"url": f"http://me:{CANARY}@host"})

@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import OptionError, OptionWarning, PluginError, Problem, StreamcoreError
 from .options import MISSING, Declared, Spec, declared
-from .values import Secret, is_sensitive, looks_like, parse
+from .values import Secret, is_sensitive, looks_like, masked, parse, without_logins
 
 Given = Mapping[str, str | Secret]
 Find = Callable[[str, str], type[Any]]
@@ -80,7 +80,7 @@ class _Filling:
     def _note(self, prefix: str, complaints: Iterable[Problem | str]) -> None:
         for complaint in complaints:
             key, trouble = complaint if isinstance(complaint, Problem) else ("", complaint)
-            self.problems.append(Problem(prefix + key if key else "", trouble))
+            self.problems.append(Problem(prefix + key if key else "", without_logins(trouble)))
 
     def unknown(self) -> list[Problem]:
         """Complain about every key nobody asked for."""
@@ -112,7 +112,7 @@ class _Filling:
         for _, value in self.given.values():
             if isinstance(value, Secret) and value:
                 text = text.replace(value.reveal(), "***")
-        return text
+        return without_logins(text)
 
     def _map(self, each: Declared, prefix: str) -> dict[str, str | Secret]:
         stem = prefix + each.spec.key[:-1]
@@ -166,14 +166,15 @@ class _Filling:
         if each.hint is Secret and isinstance(given, str):
             given = Secret(given)
         value: Any = given
+        shown = masked(key, given)
         try:
             if each.hint is not Secret:
                 value = parse(each.hint, given.reveal() if isinstance(given, Secret) else given)
         except (ValueError, KeyError, OverflowError, RecursionError):
-            self.problems.append(Problem(key, f"'{given}' is not {looks_like(each.hint)}"))
+            self.problems.append(Problem(key, f"'{shown}' is not {looks_like(each.hint)}"))
             return MISSING
         if each.spec.check and (complaint := each.spec.check(value)):
-            self.problems.append(Problem(key, f"'{given}' {self._without_secrets(complaint)}"))
+            self.problems.append(Problem(key, f"'{shown}' {self._without_secrets(complaint)}"))
             return MISSING
         return value
 

@@ -56,13 +56,17 @@ class ByteSize(int):
 
 
 SENSITIVE = re.compile(
-    r"password|passwd|passphrase|secret|token|api-?key|access-?key|private-?key|service-key|credential"
-    r"|basic[.-]auth|user-info|jaas\.config|http-headers|auth-params|\.key\.pem$|keystore\.key$",
+    r"password|passwd|passphrase|secret|token|credential|service-key|jaas|http-headers|auth-params"
+    r"|(?:api|access|private)[.\-_ ]?key|basic[.\-]auth|user[.\-_]info|key\.pem|keystore\.key$",
     re.IGNORECASE,
 )
 _HARMLESS = re.compile(  # what tells where or what kind the secret is, but not the secret
     r"(location|provider|source|lifetime|url|endpoint|mechanism|arn|name|file|path|[.-]ms)$", re.I
 )
+URL_LOGIN = re.compile(  # the second form is no URL, but whoever writes it has a password in it
+    r"""(?<=://)(?:[^\s/?\#]*|[^\s/?\#:@'"]*:(?!\d*(?:[/?\#]|$))[^\s'"]{0,200})(?=@)"""
+)
+"""The `user:password` of a URL, wherever it stands in a text."""
 
 
 def is_sensitive(key: str) -> bool:
@@ -70,9 +74,15 @@ def is_sensitive(key: str) -> bool:
     return bool(SENSITIVE.search(key)) and not _HARMLESS.search(key)
 
 
+def without_logins(text: str) -> str:
+    """Return a text as it may be shown: no URL in it tells who logs in, and how."""
+    return URL_LOGIN.sub("***", text)
+
+
 def masked(key: str, value: object) -> str:
     """Return the value as it may be shown in an error, a plan or a log."""
-    return "***" if isinstance(value, Secret) or is_sensitive(key) else str(value)
+    hidden = isinstance(value, Secret) or is_sensitive(key)
+    return "***" if hidden else without_logins(str(value))
 
 
 def is_link_local(host: str) -> bool:

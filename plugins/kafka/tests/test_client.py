@@ -119,6 +119,11 @@ def said(name, text="", heard=(), **properties):
     return sentence(Report(name, text), heard, {**SERVERS, **given})
 
 
+def test_a_url_in_what_the_client_says_is_told_without_its_login():
+    told = said("_FAIL", "Failed to retrieve a token from 'https://me:hunter2@host/token'")
+    assert "'https://***@host/token'" in told
+
+
 def test_the_cause_a_client_reported_is_preferred_to_its_silence():
     heard = [
         Report("_TRANSPORT", "sasl_ssl://one:9092/bootstrap: Connect to ipv4#1 failed: refused"),

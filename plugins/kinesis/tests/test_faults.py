@@ -7,9 +7,10 @@ import time
 
 import pyarrow as pa
 import pytest
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from streamcore import Column, ConnectionFailed, DataLossError, OptionError, Table
 from streamcore.registry import installed
+from streamcore_kinesis.client import explain
 from streamcore_kinesis.positions import at_time
 from streamcore_kinesis.retrying import Caller
 from streamcore_kinesis.settings import Backoff, Endpoint, timedelta
@@ -277,6 +278,15 @@ def test_an_endpoint_nobody_answers_at_is_said_at_once(kinesis_stream, options, 
         ):
             act(options("orders", **{"aws.endpoint": url}))
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    "error", [EndpointConnectionError(endpoint_url="x"), OSError("http://me:hunter2@host/ is away")]
+)
+def test_an_endpoint_is_named_without_its_login(error):
+    told = str(explain(error, "listing", "eu-west-1", "http://me:hunter2@host"))
+    assert "hunter2" not in told
+    assert "at http://***@host" in told
 
 
 def test_a_service_that_never_answers_is_given_up():

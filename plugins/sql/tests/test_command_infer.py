@@ -159,10 +159,11 @@ def test_the_statement_runs_and_says_what_was_found(values, keys, expected):
 
 
 def test_secrets_are_not_printed():
-    given = {**OPTIONS, "properties.sasl.password": "hunter2"}
+    given = {**OPTIONS, "properties.sasl.password": "hunter2", "url": "http://me:hunter2@host"}
     values = [b'{"id": 1}']
     text = create_table("t", given, detect(values), messages(values))
     assert "hunter2" not in text
+    assert "'http://***@host'" in text
     assert "-- fill in" in text
 
 

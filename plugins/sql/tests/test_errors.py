@@ -3,7 +3,7 @@ import pickle
 import pytest
 from streamcore.errors import StreamcoreError
 from streamcore_sql import SqlError, parse
-from streamcore_sql.source import Source
+from streamcore_sql.source import Place, Source
 
 
 def complaint(text):
@@ -169,6 +169,46 @@ def test_a_password_is_never_shown():
     assert complaint("CREATE TABLE t WITH ('password' = 'hunter2' 'x' = 'y')").endswith(
         "    CREATE TABLE t WITH ('password' = '***' 'x' = 'y')\n"
         "                                            ^^^"
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "'properties.ssl.keystore.key' = 'hunter2' 'x'",
+        "'avro-confluent.http-headers' = 'hunter2' 'x'",
+        "'auth-params' = 'hunter2' 'x'",
+        "'x' 'password' = 'hunter2'",
+        "'x = 'y', 'password' = 'hunter2'",
+        "'x' 'y' -- 'password' = 'hunter2'",
+        "'password' -- mine\n = 'hunter2' 'x'",
+        "'password' = U&'hunter2' 'x'",
+        "'password' = hunter2",
+        "password = 'hunter2'",
+        '"password" = "hunter2"',
+        "'url' = 'http://me:hunter2@host' 'x'",
+        "'url' = 'http://me:it''s-hunter2@host' 'x'",
+    ],
+)
+def test_no_spelling_of_an_option_shows_its_secret(options):
+    assert "hunter2" not in complaint(f"CREATE TABLE t (a INT) WITH ({options})")
+
+
+KEY = "'-----BEGIN PRIVATE KEY-----\nhunter2\nhunter3\n-----END PRIVATE KEY-----'"
+
+
+@pytest.mark.parametrize("value", [f"{KEY} 'x'", f"{KEY}, 'a' = 'b'", KEY[:-1], f"{KEY} x"])
+def test_a_key_of_many_lines_is_masked_in_each_of_them(value):
+    text = f"CREATE TABLE t (a INT) WITH ('a' = 'b',\n'properties.ssl.keystore.key' = {value})"
+    assert "hunter" not in complaint(text)
+    for at in range(len(text)):
+        shown = Place(Source(text), at, at + 1).excerpt()
+        assert not [word for word in ("BEGIN", "hunter", "END") if word in shown]
+
+
+def test_the_caret_stands_under_what_is_wrong_behind_a_masked_login():
+    assert complaint("CREATE TABLE t WITH ('url' = 'http://me:hunter2@host' 'x' = 'y')").endswith(
+        "    CREATE TABLE t WITH ('url' = 'http://***@host' 'x' = 'y')\n" + " " * 51 + "^^^"
     )
 
 

@@ -362,6 +362,9 @@ def test_secrets_are_never_quoted():
     told = refusal(changed("sink:\n", "sink:\n" + twice))
     assert "hunter" not in told
     assert "'properties.sasl.password' is written twice" in told
+    twice = "  url: http://me:hunter2@host\n  url: http://me:hunter3@host\n"
+    told = refusal(changed("sink:\n", "sink:\n" + twice))
+    assert "hunter" not in told
 
 
 BOMBS = {

@@ -55,11 +55,13 @@ def test_what_an_option_hides_is_hidden_wherever_it_turns_up():
             "properties.sasl.jaas.config": jaas,
             "client": Secret("told-by-type"),
             "comment": "says from-the-user aloud",
+            "url": "http://me:in-a-url@host:8081",
         }
     )
+    assert shown["url"] == "http://***@host:8081"
     assert shown["topic"] == "orders"
     assert shown["comment"] == "says *** aloud"
-    hidden = ("hunter2hunter2", "deep-inside", "told-by-type", "from-the-user")
+    hidden = ("hunter2hunter2", "deep-inside", "told-by-type", "from-the-user", "in-a-url")
     said = secrets.clean({"a": [f"x{each}y" for each in hidden], "b": (hidden[1],)})
     assert not [each for each in hidden if each in repr((shown, said))]
 

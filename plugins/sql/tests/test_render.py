@@ -1,5 +1,6 @@
 import string
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamcore_sql import parse
@@ -139,6 +140,23 @@ def test_show_create_table_looks_like_this():
         ")"
     )
     assert "hunter2" in create_table(table)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        ("properties.ssl.keystore.key", "hunter2", "***"),
+        ("avro-confluent.http-headers", "hunter2", "***"),
+        ("auth-params", "hunter2", "***"),
+        ("avro-confluent.url", "http://me:hunter2@host:1", "http://***@host:1"),
+        ("aws.endpoint", "https://me:hunter2@host", "https://***@host"),
+        ("aws.credentials.provider", "AUTO", "AUTO"),
+    ],
+)
+def test_show_create_table_masks_what_core_calls_sensitive(key, value, shown):
+    table = CreateTable(Name(("t",)), options=(Option(key, value),))
+    assert f"'{key}' = '{shown}'" in create_table(table, mask=True)
+    assert f"'{key}' = '{value}'" in create_table(table)
 
 
 def test_what_came_from_a_secret_variable_is_masked_whatever_its_key():

@@ -124,6 +124,8 @@ def test_secrets_are_not_remembered(tmp_path):
     history = DiscreetHistory(file)
     history.append_string("SELECT 1;")
     history.append_string("CREATE TABLE t (x INT) WITH ('properties.sasl.password' = 'hunter2');")
+    history.append_string("CREATE TABLE t (x INT) WITH ('ssl.keystore.key' = 'BEGIN\nhunter2');")
+    history.append_string("CREATE TABLE t (x INT) WITH ('url' = 'http://me:hunter2@host');")
     assert "SELECT 1" in file.read_text()
     assert "hunter2" not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from streamcore.values import without_logins
+
 from .keystores import Settings, text
 from .properties import secrets_of
 
@@ -57,7 +59,7 @@ def scrubbed(told: str, properties: Settings) -> str:
     for secret in sorted(secrets_of(properties), key=len, reverse=True):
         if len(secret) > 3:  # a shorter one would garble every text without hiding anything
             told = told.replace(secret, "***")
-    return told
+    return without_logins(told)
 
 
 def _cause(error: Report, heard: list[Report]) -> Report:

@@ -21,6 +21,7 @@ from botocore.exceptions import (
 from botocore.loaders import create_loader
 from botocore.session import get_session
 from streamcore import ConnectionFailed, CredentialProvider, Credentials, PluginError, Secret
+from streamcore.values import without_logins
 
 from .credentials import KEY_ID, SECRET_KEY, TOKEN, keys
 
@@ -207,7 +208,7 @@ def code_of(error: Exception) -> str:
 
 def explain(error: Exception, what: str, region: str | None, endpoint: str | None) -> Exception:
     """One sentence a user can act on."""
-    where = endpoint or f"region '{region}'"
+    where = without_logins(endpoint or f"region '{region}'")
     if isinstance(error, ClientError):
         code = code_of(error)
         said = error.response["Error"].get("Message", "")
@@ -221,4 +222,4 @@ def explain(error: Exception, what: str, region: str | None, endpoint: str | Non
         )
     if isinstance(error, NoCredentialsError):
         return ConnectionFailed(f"{what} failed at {where}: no credentials were found.")
-    return ConnectionFailed(f"{what} failed at {where}: {error}")
+    return ConnectionFailed(f"{what} failed at {where}: {without_logins(str(error))}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamcore.values import masked
+
 from .lexer import name_literal, text_literal
-from .masking import MASK, is_secret_key
+from .masking import MASK
 from .statements import (
     Column,
     ComputedColumn,
@@ -100,8 +102,10 @@ def _distribution(distribution: Distribution) -> str:
 
 
 def _option(option: Option, mask: bool) -> str:
-    hidden = mask and (option.secret or is_secret_key(option.key))
-    return f"{text_literal(option.key)} = {text_literal(MASK if hidden else option.value)}"
+    value = option.value
+    if mask:
+        value = MASK if option.secret else masked(option.key, value)
+    return f"{text_literal(option.key)} = {text_literal(value)}"
 
 
 def _comment(comment: str | None) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from .masking import KEY_AND_VALUE, MASK
+from .masking import MASK, secrets_in
 
 _WIDEST = 100
 
@@ -41,6 +41,11 @@ class Source:
     @cached_property
     def _lines(self) -> list[int]:
         return [0, *(match.end() for match in re.finditer("\n", self.written))]
+
+    @cached_property
+    def secrets(self) -> Sequence[tuple[int, int]]:
+        """Where in `written` there is what must not be shown."""
+        return secrets_in(self.written)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -74,6 +79,9 @@ class Source:
 
     def quote(self, start: int, end: int) -> str:
         """Text for an error message: shortened, secret values masked."""
+        first, last = self.origin(start), self.origin(end, end=True)
+        if any(secret[0] < last and first < secret[1] for secret in self.secrets):
+            return MASK
         shown, at = [], start
         for piece in self._near(start, end):
             if piece.secret and piece.end > at and piece.start < end:
@@ -127,7 +135,13 @@ class Place:
         line = source.line(number)
         left = min(column - 1, len(line))
         right = min(left + max(source.origin(self.end, end=True) - start, 1), max(len(line), 1))
-        line, left, right = _masked(line, left, right)
+        begin = start - column + 1
+        within = [
+            (max(first - begin, 0), min(last - begin, len(line)))
+            for first, last in source.secrets
+            if first < begin + len(line) and begin < last
+        ]
+        line, left, right = _masked(line, left, right, within)
         line, left, right = _clipped(line, left, right)
         line = re.sub(r"[^\S ]|[\x00-\x1f]", " ", line)
         blank, carets = _width(line[:left]), max(_width(line[left:right]), 1)
@@ -137,9 +151,10 @@ class Place:
 NOWHERE = Place(Source(""), 0, 0)
 
 
-def _masked(line: str, left: int, right: int) -> tuple[str, int, int]:
-    for match in reversed(list(KEY_AND_VALUE.finditer(line))):
-        start, end = match.span("value")
+def _masked(
+    line: str, left: int, right: int, secrets: Sequence[tuple[int, int]]
+) -> tuple[str, int, int]:
+    for start, end in reversed(secrets):
         grown = len(MASK) - (end - start)
         line = line[:start] + MASK + line[end:]
         left, right = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from streamcore.values import is_sensitive
+from streamcore.values import is_sensitive, masked
 
 from ..lexer import text_literal
 from .detection import ColumnGuess, Guess
@@ -50,7 +50,10 @@ def create_table(
         lines.append((f"{headers} VIRTUAL", f"seen: {', '.join(names[:5])}"))
     rowtime, delay, doubt = _watermark(moment or record_time, moment, guess, messages)
     lines.append((f"WATERMARK FOR {quoted(rowtime)} AS {quoted(rowtime)} - {delay}", doubt))
-    given = [(k, "..." if is_sensitive(k) else v, is_sensitive(k)) for k, v in options.items()]
+    given = [
+        (k, "..." if is_sensitive(k) else masked(k, v), masked(k, v) != v)
+        for k, v in options.items()
+    ]
     given += [(k, v, False) for k, v in _format_options(guess, key).items()]
     doubts = [f"-- {doubt}" for doubt in guess.doubts]
     body = _commented(lines)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from streamcore.values import is_sensitive
+from streamcore.values import URL_LOGIN, is_sensitive
 
 from ..source import Place, Source
 from .errors import JobFileError
@@ -131,8 +131,10 @@ def _told(error: MarkedYAMLError, source: Source) -> JobFileError:
 
 
 def _without_secrets(text: str, root: Any, name: str) -> Source:
-    """The file as errors may quote it: the values of secret keys starred out, nothing moved."""
+    """The file as errors may quote it: secret values and logins starred out, nothing moved."""
     shown = list(text)
+    for login in URL_LOGIN.finditer(text):
+        shown[login.start() : login.end()] = "*" * len(login[0])
     stack, seen = [root], set()
     while stack:
         node = stack.pop()

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streamcore import Secret
-from streamcore.values import masked
+from streamcore.values import URL_LOGIN, is_sensitive, without_logins
 
-from ..masking import MASK, is_secret_key
+from ..masking import MASK
 
 _SHORTEST = 4
 """Shorter texts are part of too many words to be looked for; their option is masked anyway."""
@@ -41,9 +41,10 @@ class Secrets:
         """Options as they may be shown; what is hidden here is hidden elsewhere from now on."""
         shown = {}
         for key, value in sorted(given.items()):
-            hidden = isinstance(value, Secret) or masked(key, value) == MASK or is_secret_key(key)
-            if hidden:
-                self.learn([value.reveal() if isinstance(value, Secret) else value])
+            text = value.reveal() if isinstance(value, Secret) else value
+            hidden = isinstance(value, Secret) or is_sensitive(key)
+            logins = URL_LOGIN.findall(text)
+            self.learn([text] if hidden else [login.partition(":")[2] for login in logins])
             shown[key] = MASK if hidden else str(value)
         return {key: self.scrub(value) for key, value in shown.items()}
 
@@ -54,7 +55,7 @@ class Secrets:
                 text = text.replace(each, MASK)
             elif each in text:
                 text = re.sub(rf"(?<!\w){re.escape(each)}(?!\w)", MASK, text)
-        return text
+        return without_logins(text)
 
     def clean(self, value: Any) -> Any:
         """A JSON value without any of them; what we look things up by is left as it is."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from ..masking import KEY_AND_VALUE
+from ..masking import secrets_in
 
 
 class DiscreetHistory(FileHistory):
@@ -18,5 +18,5 @@ class DiscreetHistory(FileHistory):
         super().__init__(str(path))
 
     def store_string(self, string: str) -> None:
-        if not KEY_AND_VALUE.search(string):
+        if not secrets_in(string):
             super().store_string(string)
