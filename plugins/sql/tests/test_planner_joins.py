@@ -78,6 +78,20 @@ def test_each_row_meets_the_version_of_its_own_time(session, tables, send):
     assert rows == [(1, 1), (2, 2), (4, 7)]
 
 
+def test_a_star_and_using_mean_the_columns_of_both_sides(session, tables, send):
+    fill(send, tables)
+    query = """SELECT * FROM orders AS o
+      JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r USING (currency)"""
+    rows = sorted(change.row for change in session.execute(query))
+    at = [[f"{moment:%S}" for moment in (row[2], row[4])] for row in rows]
+    assert [(row[0], row[1], row[3]) for row in rows] == [
+        (1, "eur", 1),
+        (2, "eur", 2),
+        (4, "usd", 7),
+    ]
+    assert at == [["05", "00"], ["25", "20"], ["15", "10"]]
+
+
 def test_a_left_temporal_join_keeps_rows_without_a_version(session, tables, send):
     fill(send, tables)
     query = """SELECT o.id, r.rate FROM orders AS o

@@ -265,7 +265,33 @@ def test_the_mode_says_how_results_are_told(text, mode):
             " AS rn FROM bid) WHERE rn = 1",
             ("item", "ts"),
         ),
+        (
+            "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY item ORDER BY ts DESC)"
+            " AS rn FROM bid) WHERE rn = 1",
+            None,
+        ),
+        (
+            "SELECT x.* FROM (SELECT b.*, ROW_NUMBER() OVER (PARTITION BY item ORDER BY ts DESC)"
+            " AS rn FROM bid AS b) AS x WHERE rn = 1",
+            None,
+        ),
+        (
+            "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end"
+            f" ORDER BY price) AS rn FROM {TUMBLE}) WHERE rn = 1",
+            None,
+        ),
         ("SELECT 1 FROM x WHERE EXISTS (SELECT * FROM bid WHERE price = 1)", ("price",)),
+        ("SELECT item FROM bid NATURAL JOIN rates", None),
+        ("SELECT a FROM bid AS b (a, b, c, d, e, f, g, h)", None),
+        ("SELECT TO_JSON(STRUCT(*)) FROM bid", None),
+        (
+            "SELECT b.* FROM bid AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r ON b.item = r.cur",
+            None,
+        ),
+        (
+            "SELECT r.* FROM bid AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r ON b.item = r.cur",
+            ("item", "ts"),
+        ),
     ],
 )
 def test_only_the_columns_a_query_needs_are_read(text, columns):
@@ -313,6 +339,53 @@ def test_the_first_row_of_each_key_is_a_stage():
     assert [note.place.text for note in rewritten.notes] == ["ROW_NUMBER"]
 
 
+KEPT = "SELECT * FROM (SELECT __kept.*, CAST(1 AS BIGINT) AS rn FROM (SELECT {} AS __kept FROM ({})"
+KEPT += " AS __rows GROUP BY {}))"
+
+
+@pytest.mark.parametrize(
+    ("selected", "window", "spark"),
+    [
+        (
+            "*",
+            "PARTITION BY item ORDER BY ts DESC",
+            ("max_by(struct(*), ts)", "SELECT * FROM bid", "item"),
+        ),
+        (
+            "item, price",
+            "PARTITION BY item ORDER BY ts DESC",
+            (
+                "max_by(struct(* EXCEPT (__order1)), __order1)",
+                "SELECT item, price, ts AS __order1 FROM bid",
+                "item",
+            ),
+        ),
+        (
+            "UPPER(item) AS item",
+            "PARTITION BY item ORDER BY bid.ts DESC, price DESC",
+            (
+                "max_by(struct(* EXCEPT (__key1, __order1, __order2)), struct(__order1, __order2))",
+                "SELECT UPPER(item) AS item, item AS __key1, bid.ts AS __order1, price AS __order2"
+                " FROM bid",
+                "__key1",
+            ),
+        ),
+        (
+            "*",
+            "PARTITION BY item ORDER BY CHAR_LENGTH(item) DESC",
+            (
+                "max_by(struct(* EXCEPT (__order1)), __order1)",
+                "SELECT *, CHAR_LENGTH(item) AS __order1 FROM bid",
+                "item",
+            ),
+        ),
+    ],
+)
+def test_the_last_row_needs_neither_its_key_nor_its_order_selected(selected, window, spark):
+    text = f"SELECT {selected}, ROW_NUMBER() OVER ({window}) AS rn FROM bid"
+    assert run(f"SELECT * FROM ({text}) WHERE rn = 1").sql == KEPT.format(*spark)
+
+
 def test_stages_come_inner_ones_first_with_the_expressions_they_name():
     rewritten = run(
         "WITH a AS (SELECT item FROM bid), b AS (SELECT DISTINCT item FROM a),"
@@ -343,6 +416,39 @@ def test_a_temporal_join_on_event_time_is_a_stage():
     operation = TemporalJoin("b", right, "r", (("item", "cur"),), "ts")
     assert rewritten.stages == (Stage("__step1", "SELECT * FROM bid AS b", operation),)
     assert rewritten.sql == "SELECT b.item, r.rate FROM (SELECT * FROM __step1) WHERE r.rate > 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "sql"),
+    [
+        (
+            "SELECT * FROM bid AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r ON r.cur = b.item",
+            (("item", "cur"),),
+            "SELECT b.*, r.* FROM (SELECT * FROM __step1)",
+        ),
+        (
+            "SELECT * FROM bid AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r USING (rate)",
+            (("rate", "rate"),),
+            "SELECT b.*, r.* EXCEPT (rate) FROM (SELECT * FROM __step1)",
+        ),
+        (
+            "SELECT rate, r.note FROM bid AS b"
+            " JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r USING (rate)",
+            (("rate", "rate"),),
+            "SELECT b.rate, r.note FROM (SELECT * FROM __step1)",
+        ),
+        (
+            "SELECT * FROM bid AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r ON b.item = r.cur"
+            " JOIN other AS o ON o.item = b.item",
+            (("item", "cur"),),
+            "SELECT b.*, r.*, o.* FROM (SELECT * FROM __step1) JOIN other AS o ON o.item = b.item",
+        ),
+    ],
+)
+def test_stars_and_using_of_a_temporal_join_mean_both_sides(text, keys, sql):
+    rewritten = run(text)
+    assert rewritten.stages[0].operation.keys == keys
+    assert rewritten.sql == sql
 
 
 def test_differences_from_flink_are_noted():
@@ -495,6 +601,20 @@ def test_any_other_watermark_is_refused(expression):
             "item",
             "'item' could come from both sides of the temporal join",
             "Write bid.item or rates.item.",
+        ),
+        (
+            "SELECT b.item FROM bid AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r"
+            " ON UPPER(b.item) = r.cur",
+            "rates",
+            "a temporal join takes equal columns only",
+            "Join on columns: ON b.k = r.k; compute a key in a subquery or a computed column, and"
+            " move the rest to WHERE.",
+        ),
+        (
+            "SELECT b.item FROM bid AS b CROSS JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r",
+            "rates",
+            "a temporal join joins a stream with a table, INNER or LEFT",
+            "Put it first: FROM rows JOIN versions FOR SYSTEM_TIME AS OF rows.ts AS v ON ...",
         ),
         (
             "SELECT a FROM loop_a",

@@ -222,6 +222,14 @@ def test_the_last_row_of_a_key_is_told_again_when_it_changes(run):
     assert flat(batches) == [("a", 1, 2), ("b", 3, 1)]
 
 
+def test_a_star_over_the_last_rows_has_every_column_that_was_selected(run):
+    _, batches = run(
+        "SELECT * FROM (SELECT item, tags, ROW_NUMBER() OVER (PARTITION BY item"
+        " ORDER BY ts DESC, price DESC) AS rn FROM bid) WHERE rn = 1"
+    )
+    assert sorted(batches[0], key=str) == [("a", None, 1), ("b", None, 1)]
+
+
 def test_arrays_come_apart(run):
     _, batches = run("SELECT item, tag FROM bid CROSS JOIN UNNEST(tags) AS t(tag)")
     assert flat(batches) == [("a", "x"), ("a", "y"), ("b", "z")]

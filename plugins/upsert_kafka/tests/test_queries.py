@@ -189,3 +189,27 @@ def test_a_group_of_a_plain_stream_that_meets_having_no_more_is_deleted(
         Session(spark, name="rare", checkpoint=str(tmp_path), once=True).execute(script).wait(300)
     found = {key["word"]: value and value["n"] for key, value in target.messages()}
     assert found == {"a": None, "b": 2, "c": 1}
+
+
+def test_the_last_row_of_a_key_that_leaves_its_filter_is_deleted(
+    kafka, kafka_topic, upsert_table, spark, tmp_path
+):
+    servers, source, target = kafka.bootstrap_servers, kafka_topic(), upsert_table(1)
+    script = f"""
+    CREATE TABLE people (id STRING, status STRING, v INT) WITH ('connector' = 'kafka',
+      'topic' = '{source}', 'properties.bootstrap.servers' = '{servers}', 'format' = 'json',
+      'scan.startup.mode' = 'earliest-offset');
+    CREATE TABLE active (id STRING, status STRING, PRIMARY KEY (id) NOT ENFORCED)
+      {WITH.format(topic=target.topic, servers=servers, more="")};
+    INSERT INTO active SELECT id, status FROM (
+      SELECT id, status, ROW_NUMBER() OVER (PARTITION BY id ORDER BY v DESC) AS rn FROM people
+    ) WHERE rn = 1 AND status = 'on'"""
+    producer = Producer({"bootstrap.servers": servers})
+    for version, people in enumerate(("a+ b+", "a-")):
+        for person in people.split():
+            row = {"id": person[0], "status": "on" if person[1] == "+" else "off", "v": version}
+            producer.produce(source, json.dumps(row).encode())
+        producer.flush()
+        Session(spark, name="active", checkpoint=str(tmp_path), once=True).execute(script).wait(300)
+    found = {key["id"]: value and value["status"] for key, value in target.messages()}
+    assert found == {"a": None, "b": "on"}

@@ -78,23 +78,26 @@ def _deleting(rewritten: Rewritten) -> Rewritten:
 
 def _filters_groups(node: exp.Expression) -> bool:
     """Add kinds to a SELECT of groups; False if it leaves none out, or is none."""
-    if not isinstance(node, exp.Select) or node.args.get("joins"):
+    *around, groups = _down_to_groups(node) or (None,)
+    if groups is None:
         return False
-    if node.args.get("group"):
-        if node.args.get("having") is None:
-            return False
-        delete_groups(node)
-        return True
-    source = node.args["from_"].this if node.args.get("from_") else None
-    if not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Select):
+    if groups.args.get("having") is None and not any(each.args.get("where") for each in around):
         return False
-    inner = source.this
-    if not _filters_groups(inner):
-        if not node.args.get("where") or not inner.args.get("group"):
-            return False
-        delete_groups(inner)
-    filter_by_kind(node)
+    delete_groups(groups)
+    for each in reversed(around):
+        filter_by_kind(each)
     return True
+
+
+def _down_to_groups(node: exp.Expression) -> tuple[exp.Select, ...]:
+    """The SELECTs from a result down to the one that groups its rows; none if none does."""
+    if not isinstance(node, exp.Select) or node.args.get("joins"):
+        return ()
+    if node.args.get("group"):
+        return (node,)
+    source = node.args["from_"].this if node.args.get("from_") else None
+    inner = _down_to_groups(source.this) if isinstance(source, exp.Subquery) else ()
+    return (node, *inner) if inner else ()
 
 
 def with_old_rows(rewritten: Rewritten, scans: tuple[Scan, ...]) -> tuple[Scan, ...]:

@@ -5,26 +5,30 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..catalog import Catalog, Entry
 from ..cursor import SqlText
 from ..errors import SqlError
 from ..failures import spark_errors
-from ..rewrite import Rewritten, TableRef, rewrite
+from ..rewrite import Note, Rewritten, TableRef, rewrite
 from ..statements import CreateTable, CreateView, Name
 from .binding import Bound, bind
 from .changelog import carried, with_old_rows
 from .modes import BATCH, UPDATE, check_mode, state_on_state
 from .sources import Scan, frame, scan
 from .stages import apply
-from .temporal import versioned_views
+from .temporal import versioned_views, with_untimed_deletes_noted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _numbers = itertools.count(1)
+_ENDLESS = (
+    "a join without a bound on time keeps the rows of both sides for good: "
+    "'table.exec.state.ttl' does not apply"
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,11 @@ class QueryReader:
             )
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
+        rewritten = with_untimed_deletes_noted(rewritten, scans)
+        if scans and all(read.streaming for read in scans):
+            endless = [join.place for join in rewritten.joins if join.endless]
+            notes = tuple(Note(_ENDLESS, place) for place in endless[:1])
+            rewritten = replace(rewritten, notes=(*rewritten.notes, *notes))
         scans = with_old_rows(rewritten, scans)
         rewritten = carried(rewritten, scans, query, upserts=upserts and streaming)
         return QueryReading(rewritten, scans, streaming)

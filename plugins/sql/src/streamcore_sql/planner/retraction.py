@@ -61,7 +61,10 @@ def _met(where: exp.Where) -> str:
 
 
 def _with_kind(select: exp.Select, kind: str) -> None:
+    rows = select.args["from_"].this.alias_or_name
     for star in [each for each in select.expressions if each.is_star]:
+        if star.text("table") not in ("", rows):
+            continue  # the fields of a struct, which has no kind
         star.replace(_parsed(f"SELECT * EXCEPT (`{ROW_KIND}`)").expressions[0])
     select.select(_parsed(f"{kind} AS `{ROW_KIND}`"), copy=False)
 

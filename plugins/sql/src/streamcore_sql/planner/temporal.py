@@ -7,23 +7,56 @@ kept for good, since any of them may be the valid one of a row to come.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as every Spark program writes it
 from streamcore.table import ROW_KIND
 
 from ..errors import SqlError
-from ..rewrite import Rewritten, TemporalJoin
+from ..rewrite import Note, Rewritten, TemporalJoin
+from ..statements import PhysicalColumn
+from .projection import columns_read
 from .sources import Scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+_UNTIMED = (
+    "a delete in '{table}' has its key alone, and so no '{time}': rows go on meeting the version "
+    "that was deleted, unless the time is that of the message, as in "
+    "{time} TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'"
+)
 
 
 def versioned_views(rewritten: Rewritten) -> frozenset[str]:
     """The views that are read as versions, not as rows."""
     operations = (stage.operation for stage in rewritten.stages)
     return frozenset(each.right.view for each in operations if isinstance(each, TemporalJoin))
+
+
+def with_untimed_deletes_noted(rewritten: Rewritten, scans: Sequence[Scan]) -> Rewritten:
+    """The query, with a note on each table of versions whose deletes do not say since when."""
+    versions = versioned_views(rewritten)
+    notes = tuple(
+        Note(_UNTIMED.format(table=read.bound.name, time=read.rowtime), ref.place)
+        for ref, read in zip(rewritten.tables, scans, strict=True)
+        if ref.view in versions and _deletes_have_no_time(read)
+    )
+    return replace(rewritten, notes=(*rewritten.notes, *notes))
+
+
+def _deletes_have_no_time(read: Scan) -> bool:
+    """Whether a delete is told by its key alone, and the time is no part of the key."""
+    kinds = read.bound.connector.produces()
+    if "-D" not in kinds or "-U" in kinds or read.rowtime is None:
+        return False
+    made_of = columns_read(read.bound.statement, (read.rowtime,))
+    return any(
+        isinstance(column, PhysicalColumn) and column.name not in read.table.primary_key
+        for column in made_of
+    )
 
 
 def temporal_join(

@@ -7,6 +7,7 @@ from sqlglot import exp
 from ..errors import SqlError
 from .context import Context, named, output_name, raw, select_from, selects, sources, spark_sql
 from .result import DropDuplicates
+from .spark_text import spark_name
 
 _ONE = "CAST(1 AS BIGINT)"
 
@@ -81,15 +82,11 @@ def _keep(
     if not all(isinstance(key, exp.Column) for key in keys):
         hint = "Compute the key in a subquery and PARTITION BY its name."
         raise SqlError("ROW_NUMBER: PARTITION BY takes columns", place, hint)
-    texts = [spark_sql(each.this) for each in ordered]
     last = bool(ordered[0].args.get("desc"))
     windowed = {"window_start", "window_end"} <= {key.name for key in keys}
     if last or windowed:
         projection.pop()
-        best = texts[0] if len(texts) == 1 else f"struct({', '.join(texts)})"
-        _aggregate(
-            inner, source, keys, f"{'max' if last else 'min'}_by(struct(*), {best})", projection
-        )
+        _aggregate(inner, source, keys, [each.this for each in ordered], last, projection)
         context.keeps_last = context.keeps_last or not windowed
         return
     names = _output_names(inner)
@@ -99,7 +96,7 @@ def _keep(
         raise SqlError("ROW_NUMBER: the keys are not selected", place, hint)
     projection.set("this", raw(_ONE))
     key_names = tuple(key.name for key in keys)
-    context.staged.append((inner, DropDuplicates(key_names, texts[0])))
+    context.staged.append((inner, DropDuplicates(key_names, spark_sql(ordered[0].this))))
     if not context.is_processing_time(ordered[0].this, inner):
         text = "the first row of a key is the one that comes first, not the one with the least time"
         context.note(text, place)
@@ -116,17 +113,49 @@ def _aggregate(
     inner: exp.Select,
     source: exp.Subquery,
     keys: list[exp.Expr],
-    best: str,
+    order: list[exp.Expr],
+    last: bool,
     number: exp.Alias,
 ) -> None:
     """`SELECT __kept.*, 1 AS rn FROM (SELECT max_by(struct(*), ts) AS __kept ... GROUP BY key)`."""
-    grouped = select_from(inner, named(best, "__kept"), alias="__rows")
+    hidden: list[str] = []
+    by = [_named_outside(key, inner, f"__key{at}", hidden) for at, key in enumerate(keys, 1)]
+    texts = [
+        _named_outside(each, inner, f"__order{at}", hidden) for at, each in enumerate(order, 1)
+    ]
+    best = texts[0] if len(texts) == 1 else f"struct({', '.join(texts)})"
+    row = f"* EXCEPT ({', '.join(hidden)})" if hidden else "*"
+    value = f"{'max' if last else 'min'}_by(struct({row}), {best})"
+    grouped = select_from(inner, named(value, "__kept"), alias="__rows")
     if keys:
-        grouped.set("group", exp.Group(expressions=[exp.column(key.name) for key in keys]))
+        grouped.set("group", exp.Group(expressions=[exp.column(name) for name in by]))
     kept = exp.Column(this=exp.Star(), table=exp.to_identifier("__kept"))
     outer = select_from(grouped, kept, named(_ONE, number.alias))
     grouped.meta["kept"] = outer.meta["kept"] = True  # the window is among the fields
     source.set("this", outer)
+
+
+def _named_outside(value: exp.Expr, inner: exp.Select, name: str, hidden: list[str]) -> str:
+    """What a value of a SELECT's sources is called outside of it: a hidden column if nothing."""
+    if isinstance(value, exp.Column) and _is_selected(value, inner):
+        return spark_name(value.name)
+    if value.name in ("window_start", "window_end"):
+        name = value.name  # known by its name when windows are grouped by
+    inner.append("expressions", exp.alias_(value.copy(), name))
+    hidden.append(name)
+    return name
+
+
+def _is_selected(column: exp.Column, select: exp.Select) -> bool:
+    """Whether a SELECT hands a column of its sources on under its own name, and no other one."""
+    found = [p for p in select.expressions if p.is_star or output_name(p) == column.name]
+    if len(found) != 1:
+        return False
+    (projection,) = found
+    if isinstance(projection, exp.Star) or not column.table:
+        return len(sources(select)) == 1 and (projection.is_star or projection == column)
+    covers = projection.is_star and projection.text("table") == column.table
+    return bool(projection == column or covers)
 
 
 def drop_duplicates(tree: exp.Expr, context: Context) -> None:

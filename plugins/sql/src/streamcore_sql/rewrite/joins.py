@@ -30,7 +30,7 @@ def _join(select: exp.Select, join: exp.Join, context: Context) -> None:
         kind = "INNER"
     version = join.this.args.get("version")
     if version is None:
-        context.joins.append(Join(kind, place=place))
+        context.joins.append(Join(kind, endless=_is_endless(join), place=place))
         return
     join.this.set("version", None)
     time = version.expression
@@ -40,6 +40,16 @@ def _join(select: exp.Select, join: exp.Join, context: Context) -> None:
     else:
         context.joins.append(Join(kind, "event-time", place=place))
         _temporal(select, join, time, kind, context)
+
+
+def _is_endless(join: exp.Join) -> bool:
+    """Whether no bound on time, and no window, says when the rows of a table are of no more use."""
+    on = join.args.get("on")
+    ranges = (exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE)
+    bounded = on is not None and (
+        on.find(*ranges) or any(c.name == "window_start" for c in on.find_all(exp.Column))
+    )
+    return join.this.find(exp.Table) is not None and not bounded
 
 
 def _temporal(
@@ -58,19 +68,51 @@ def _temporal(
     if not isinstance(time, exp.Column):
         hint = "Name the row's own time: FOR SYSTEM_TIME AS OF o.ts."
         raise SqlError("a temporal join needs a time column", place, hint)
-    for column in select.find_all(exp.Column):
+    shared = [identifier.name for identifier in join.args.get("using") or ()]
+    for column in list(select.find_all(exp.Column)):
         if not column.table and not column.is_star and column.find_ancestor(exp.Select) is select:
+            if column.name in shared:
+                column.set("table", exp.to_identifier(names[0]))
+                continue
             hint = f"Write {names[0]}.{column.name} or {names[1]}.{column.name}."
             trouble = f"'{column.name}' could come from both sides of the temporal join"
             raise SqlError(trouble, context.place(column), hint)
-    keys = tuple(_key(part, names, place) for part in _conditions(join))
+    keys = [(name, name) for name in shared]
+    keys += [_key(part, names, place) for part in _conditions(join)]
+    if not keys:
+        hint = f"Join on keys: ON {names[0]}.k = {names[1]}.k."
+        raise SqlError("a temporal join needs a key", place, hint)
     operation = TemporalJoin(
-        names[0], context.tables[view], names[1], keys, time.name, kind == "LEFT", place=place
+        names[0],
+        context.tables[view],
+        names[1],
+        tuple(keys),
+        time.name,
+        kind == "LEFT",
+        place=place,
     )
     rows = select_from(left, exp.Star())
-    origin.set("this", exp.Subquery(this=rows))
     join.pop()
+    _expand_stars(select, names, shared)
+    origin.set("this", exp.Subquery(this=rows))
+    origin.this.meta.update(rows=names[0], versions=names[1], view=view)  # whose stars are whose
     context.staged.append((rows, operation))
+
+
+def _expand_stars(select: exp.Select, names: tuple[str, str], shared: list[str]) -> None:
+    """`*` is every column of both sides, which are structs now, and of what is joined to them."""
+    others = [alias_of(join.this) for join in select.args.get("joins") or ()]
+    others += [lateral.alias for lateral in select.args.get("laterals") or ()]
+    for star in [each for each in select.expressions if isinstance(each, exp.Star)]:
+        parts = {name: exp.Star() for name in (*names, *others)}
+        if shared:
+            parts[names[1]].set("except_", [exp.column(name) for name in shared])
+        columns = [
+            exp.Column(this=part, table=exp.to_identifier(name)) for name, part in parts.items()
+        ]
+        at = select.expressions.index(star)
+        select.expressions[at : at + 1] = columns
+        select.set("expressions", select.expressions)
 
 
 def _conditions(join: exp.Join) -> list[exp.Expr]:
@@ -79,10 +121,14 @@ def _conditions(join: exp.Join) -> list[exp.Expr]:
 
 
 def _key(part: exp.Expr, names: tuple[str, str], place: Place) -> tuple[str, str]:
-    sides = {c.table: c.name for c in part.find_all(exp.Column)} if isinstance(part, exp.EQ) else {}
+    pair = [part.this, part.expression] if isinstance(part, exp.EQ) else []
+    sides = {each.table: each.name for each in pair if isinstance(each, exp.Column)}
     if set(sides) != set(names):
-        hint = f"Join on keys: ON {names[0]}.k = {names[1]}.k; move the rest to WHERE."
-        raise SqlError("a temporal join takes equal keys only", place, hint)
+        hint = (
+            f"Join on columns: ON {names[0]}.k = {names[1]}.k; compute a key in a subquery or a "
+            "computed column, and move the rest to WHERE."
+        )
+        raise SqlError("a temporal join takes equal columns only", place, hint)
     return sides[names[0]], sides[names[1]]
 
 

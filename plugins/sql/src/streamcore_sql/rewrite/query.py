@@ -61,6 +61,8 @@ def _rewrite(query: SqlText, context: Context) -> Rewritten:
     if any(context.is_call(node, "PROCTIME") for node in tree.find_all(exp.Anonymous)):
         place = next(call.place for _, call in context.calls(tree) if call.name == "PROCTIME")
         context.note("PROCTIME() is the time the micro-batch started, the same for its rows", place)
+    if streaming:
+        _note_differences(context)
     for hint in context.aside.hints:
         context.note(f"the hint {hint.text} is left out: Spark plans by itself", hint)
     limited = tree.this.args.get("limit") is not None
@@ -79,6 +81,24 @@ def _rewrite(query: SqlText, context: Context) -> Rewritten:
         ordered,
         tuple(context.notes),
     )
+
+
+def _note_differences(context: Context) -> None:
+    """Say of windows and joins in time how they come otherwise than in Flink."""
+    for window in context.windows:
+        if window.kind == "CUMULATE":
+            text = "CUMULATE tells its windows whenever they change, not once when they close"
+            context.note(text, window.place)
+        elif window.processing_time:
+            text = "a window over processing time is told whenever it changes, not when it closes"
+            context.note(text, window.place)
+    for join in context.joins:
+        if join.temporal == "event-time":
+            text = "a temporal join keeps every version of a row for good"
+            context.note(text, join.place)
+        elif join.temporal == "processing-time":
+            text = "a lookup takes the table as it is when the micro-batch runs, not row by row"
+            context.note(text, join.place)
 
 
 def rewrite_expression(expression: SqlText, *, lookup: Lookup = lambda name: None) -> str:

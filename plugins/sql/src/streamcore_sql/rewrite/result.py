@@ -91,10 +91,14 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class Join:
-    """A join, by its kind in capitals: INNER, LEFT, RIGHT, FULL, CROSS, SEMI, ANTI."""
+    """A join, by its kind in capitals: INNER, LEFT, RIGHT, FULL, CROSS, SEMI, ANTI.
+
+    `endless` when rows of two tables meet however far apart in time they are.
+    """
 
     kind: str
     temporal: Literal["processing-time", "event-time"] | None = None
+    endless: bool = field(default=False, compare=False)
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 

@@ -108,6 +108,10 @@ def mark_lookup(table: exp.Expr, context: Context) -> None:
 
 def needed_columns(tree: exp.Expr, context: Context) -> None:
     """Set `columns` of each table: those named anywhere, or all where a `*` reaches the result."""
+    for node, call in context.calls(tree):
+        select = node.find_ancestor(exp.Select)
+        if select and call.name != "COUNT" and any(each.is_star for each in node.expressions):
+            select.meta["whole"] = True  # such as STRUCT(*)
     whole: set[str] = set()
     _demand(tree, True, tree, whole, set())
     words = context.aside.words
@@ -137,9 +141,14 @@ def _demand(
     elif isinstance(node, exp.Select):
         everything = everything or node.args.get("distinct") is not None
         starred = _starred(node) if everything else set()
+        joins = node.args.get("joins") or ()
+        if node.meta.get("whole") or any(join.method.upper() == "NATURAL" for join in joins):
+            starred.add("*")  # natural joins compare every name that both sides have
         for source in sources(node):
-            covered = "*" in starred or alias_of(source) in starred
-            _demand_source(source, covered, tree, whole, seen)
+            names = {"*", alias_of(source), source.meta.get("rows")}
+            _demand_source(source, bool(names & starred), tree, whole, seen)
+            if source.meta.get("versions") in starred:
+                whole.add(source.meta["view"])
         for nested in node.find_all(exp.Subquery, exp.Exists, exp.In):
             inner = nested.this if isinstance(nested, exp.Exists) else nested.args.get("query")
             inner = nested if isinstance(nested, exp.Subquery) else inner
@@ -149,6 +158,8 @@ def _demand(
 
 def _starred(select: exp.Select) -> set[str]:
     """What the stars of a SELECT stand for: `*` for every source, else aliases."""
+    if select.meta.get("kept"):  # a row as a whole, and its fields again
+        return {"*"}
     found = set()
     for projection in select.expressions:
         if isinstance(projection, exp.Star):
@@ -165,15 +176,16 @@ def _demand_source(
     whole: set[str],
     seen: set[tuple[int, bool]],
 ) -> None:
+    alias = source.args.get("alias")
+    renamed = bool(alias and alias.args.get("columns"))  # by position
     if isinstance(source, exp.Table):
         view = source.meta.get("view")
-        if view and everything:
+        if view and (everything or renamed):
             whole.add(view)
         elif not view:
             for cte in tree.root().find_all(exp.CTE):
                 if cte.alias == source.name:
-                    renamed = bool(cte.args["alias"].args.get("columns"))
+                    renamed = renamed or bool(cte.args["alias"].args.get("columns"))
                     _demand(cte.this, everything or renamed, tree, whole, seen)
     elif isinstance(source, exp.Subquery):
-        renamed = bool(source.args.get("alias") and source.args["alias"].args.get("columns"))
         _demand(source.this, everything or renamed, tree, whole, seen)
