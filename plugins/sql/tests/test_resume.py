@@ -6,11 +6,7 @@ import pytest
 from streamcore_sql import Session
 from streamcore_sql.checkpoints import CannotResume, Checkpoint
 from streamcore_sql.fingerprint import Fingerprint, differences, fingerprint
-from streamcore_sql.planner.binding import bind
-from streamcore_sql.planner.queries import QueryPlan
-from streamcore_sql.planner.sources import scan
-from streamcore_sql.rewrite import rewrite
-from streamcore_sql.statements import Name
+from streamcore_sql.planner.queries import QueryPlan, QueryReader
 
 TABLES = """
 CREATE TABLE views (user_id BIGINT, region STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
@@ -32,18 +28,8 @@ def taken():
         if before:
             session.execute(before)
         (statement,) = session.parse(sql)
-        catalog = session.catalog
-        rewritten = rewrite(statement.query, lookup=lambda parts: catalog.find(Name(parts)))
-        scans = tuple(
-            scan(
-                bind(catalog.find(Name(ref.name))),
-                ref.columns,
-                streaming=True,
-                place=ref.place,
-            )
-            for ref in rewritten.tables
-        )
-        plan = QueryPlan(statement.query, rewritten, None, scans, rewritten.mode)
+        found = QueryReader(session.catalog).read(statement.query)
+        plan = QueryPlan(statement.query, found.rewritten, None, found.scans, found.rewritten.mode)
         return fingerprint(plan)
 
     return take
@@ -102,6 +88,56 @@ def test_the_type_of_a_column_in_state_cannot_change(taken):
     before = taken(query)
     now = taken(query, "ALTER TABLE views MODIFY region BIGINT")
     assert reasons(before, now) == ["column 'views.region' was STRING, and is now BIGINT"]
+
+
+LAST = """SELECT {} FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ts DESC) AS rn
+  FROM views) WHERE rn = 1"""
+JOINED = "SELECT {} FROM views AS v JOIN users AS u ON v.user_id = u.id WHERE v.region <> '{}'"
+VERSIONED = """SELECT {} FROM views AS v JOIN users FOR SYSTEM_TIME AS OF v.ts AS u
+  ON v.user_id = u.id WHERE v.ts <> '{}'"""
+WITHIN = "SELECT user_id FROM views WHERE region <> '{1}' AND user_id IN (SELECT {0} FROM users)"
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "others"),
+    [
+        ("SELECT DISTINCT {} FROM views WHERE ts > TIMESTAMP '{}'", "region", "region, user_id"),
+        ("SELECT DISTINCT {} FROM views WHERE region > '{}'", "user_id", "*"),
+        (
+            "SELECT {0} FROM views WHERE user_id > '{1}' UNION SELECT {0} FROM users",
+            "ts",
+            "ts, region",
+        ),
+        (LAST, "user_id", "user_id, region"),
+        (LAST, "user_id", "*"),
+        (JOINED, "v.user_id", "v.user_id, u.region"),
+        (JOINED, "v.user_id", "u.*"),
+        (VERSIONED, "v.user_id", "v.user_id, u.region"),
+        (WITHIN, "id", "CAST(region AS BIGINT)"),
+        (WITHIN.replace(" IN ", " NOT IN "), "id", "CAST(region AS BIGINT)"),
+    ],
+)
+def test_other_columns_in_rows_that_are_kept_cannot_go_on(taken, query, columns, others):
+    before = taken(query.format(columns, "2024-01-01 00:00:00"))
+    assert reasons(before, taken(query.format(columns, "2025-01-01 00:00:00"))) == []
+    (reason,) = reasons(before, taken(query.format(others, "2024-01-01 00:00:00")))
+    assert reason.startswith("its state was kept for ")
+
+
+def test_a_row_that_must_be_there_or_must_not_cannot_be_turned_around(taken):
+    query = "SELECT user_id FROM views WHERE user_id IN (SELECT id FROM users)"
+    before = taken(query)
+    assert reasons(before, taken(query.replace(" IN ", " NOT IN "))) == [
+        "its state was kept for user_id IN id of user_id, and is now needed for "
+        "NOT user_id IN id of user_id"
+    ]
+
+
+def test_other_columns_beside_a_table_that_does_not_grow_can_go_on(taken):
+    query = """SELECT {} FROM views AS v
+      JOIN users /*+ OPTIONS('scan.bounded.mode' = 'latest-offset') */ AS u ON v.user_id = u.id"""
+    before = taken(query.format("v.user_id"))
+    assert reasons(before, taken(query.format("v.user_id, u.region"))) == []
 
 
 LATEST = """DROP TABLE IF EXISTS people; CREATE TABLE people (id {id}, city STRING, name STRING,
@@ -174,10 +210,25 @@ def test_starting_over_keeps_the_old_checkpoint_aside(tmp_path, taken):
     checkpoint = Checkpoint(str(tmp_path / "job"), "job")
     checkpoint.begin(taken("SELECT user_id FROM views"))
     checkpoint.release()
-    aside = checkpoint.set_aside()
-    assert aside is not None
-    assert not (tmp_path / "job").exists()
-    assert json.loads((aside / "streamcore.json").read_text())["job"] == "job"
+    (tmp_path / "job" / "offsets").mkdir()
+    checkpoint.begin(taken("SELECT id FROM users"), fresh=True)
+    checkpoint.release()
+    (aside,) = tmp_path.glob("job.old-*")
+    assert (aside / "offsets").exists()
+    assert not (tmp_path / "job" / "offsets").exists()
+    assert "views" in json.loads((aside / "streamcore.json").read_text())["query"]["query"]
+
+
+def test_starting_over_leaves_the_checkpoint_of_a_job_that_runs_alone(tmp_path, taken):
+    running, other = (Checkpoint(str(tmp_path / "job"), "job") for _ in range(2))
+    running.begin(taken("SELECT user_id FROM views"))
+    with pytest.raises(CannotResume, match="already runs"):
+        other.begin(taken("SELECT id FROM users"), fresh=True)
+    running.release()
+    assert [folder.name for folder in tmp_path.iterdir()] == ["job"]
+    assert (
+        "views" in json.loads((tmp_path / "job" / "streamcore.json").read_text())["query"]["query"]
+    )
 
 
 def test_a_fingerprint_survives_its_file_and_holds_no_options(taken):

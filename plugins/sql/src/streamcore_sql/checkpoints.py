@@ -49,10 +49,17 @@ class Checkpoint:
             raise CannotResume(self._refusal(reasons))
         return f"goes on from '{self._folder}'"
 
-    def begin(self, now: Fingerprint) -> None:
-        """Remember the query, and keep others off the folder while it runs."""
+    def begin(self, now: Fingerprint, *, fresh: bool = False) -> None:
+        """Remember the query, and keep others off the folder while it runs.
+
+        `fresh` moves an old checkpoint aside, to start over, unless a job runs there.
+        """
         if not self.is_local:
             return
+        if fresh and self._folder.exists():
+            self._take_lock()
+            self._set_aside()
+            self.release()
         self._folder.mkdir(parents=True, exist_ok=True)
         self._take_lock()
         text = json.dumps({"version": _VERSION, "job": self._job, "query": now.to_json()}, indent=2)
@@ -60,14 +67,9 @@ class Checkpoint:
         draft.write_text(text + "\n", encoding="utf-8")
         os.replace(draft, self._folder / _FILE)
 
-    def set_aside(self) -> Path | None:
-        """Move an old checkpoint away, to start over; returns where it went."""
-        if not (self.is_local and self._folder.exists()):
-            return None
+    def _set_aside(self) -> None:
         stamp = time.strftime("%Y%m%d-%H%M%S")
-        target = self._folder.with_name(f"{self._folder.name}.old-{stamp}")
-        self._folder.rename(target)
-        return target
+        self._folder.rename(self._folder.with_name(f"{self._folder.name}.old-{stamp}"))
 
     def release(self) -> None:
         if self._lock is not None:

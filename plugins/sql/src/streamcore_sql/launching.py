@@ -69,9 +69,7 @@ class _Resumable:
 
     def begin(self) -> None:
         if self.checkpoint is not None:
-            if self.launch.fresh:
-                self.checkpoint.set_aside()
-            self.checkpoint.begin(self.print)
+            self.checkpoint.begin(self.print, fresh=self.launch.fresh)
 
     def watch(self, job: Job) -> Job:
         """Free the checkpoint when the job ends."""
