@@ -12,6 +12,7 @@ import click
 from .connectors.row_text import value_text
 from .live import Change
 from .monitoring import wording
+from .monitoring.scrubbing import SECRETS
 from .progress import Progress, now
 from .results import Done, Listing, Rows, Text
 
@@ -39,7 +40,7 @@ class LineDisplay:
         self._shown: dict[str, str] = {}
 
     def say(self, text: str) -> None:
-        click.echo(text, err=True)
+        click.echo(SECRETS.scrub(text), err=True)
 
     def note(self, text: str) -> None:
         self.say(f"note: {text}")
@@ -53,7 +54,8 @@ class LineDisplay:
             for each in outcome.notes:
                 self.note(each)
         else:
-            click.echo(str(outcome))
+            text = str(outcome)
+            click.echo(text if isinstance(outcome, Rows) else SECRETS.scrub(text))
 
     def change(self, change: Change) -> None:
         click.echo(f"{change.kind}[{', '.join(map(value_text, change.row))}]")
@@ -77,21 +79,26 @@ class JsonDisplay:
         self._shown: dict[str, tuple[int | None, str]] = {}
 
     def say(self, text: str) -> None:
-        self._event("message", text=text)
+        self._event("message", text=SECRETS.scrub(text))
 
     def note(self, text: str) -> None:
-        self._event("note", text=text)
+        self._event("note", text=SECRETS.scrub(text))
 
     def error(self, text: str) -> None:
-        self._event("error", text=text)
+        self._event("error", text=SECRETS.scrub(text))
 
     def result(self, outcome: Done | Listing | Text | Rows) -> None:
         if isinstance(outcome, (Listing, Rows)):
             rows = outcome.rows if isinstance(outcome, Listing) else outcome.collect()
             for row in rows:
-                self._event("row", **dict(zip(outcome.columns, row, strict=True)))
+                fields = dict(zip(_told_apart(outcome.columns), row, strict=True))
+                self._event(
+                    "row", row=fields if isinstance(outcome, Rows) else SECRETS.clean(fields)
+                )
         else:
-            self._event("done" if isinstance(outcome, Done) else "text", text=str(outcome))
+            self._event(
+                "done" if isinstance(outcome, Done) else "text", text=SECRETS.scrub(str(outcome))
+            )
 
     def change(self, change: Change) -> None:
         self._event("change", kind=change.kind, row=change.row)
@@ -110,6 +117,18 @@ class JsonDisplay:
         click.echo(text)
 
 
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Names of columns, numbered where a query gave one twice: an object has each name once."""
+    found: list[str] = []
+    for name in names:
+        number, unique = 1, name
+        while unique in found:
+            number += 1
+            unique = f"{name}_{number}"
+        found.append(unique)
+    return found
+
+
 class LiveDisplay(LineDisplay):
     """A table on a terminal that changes in place; what is said scrolls above it."""
 
@@ -123,7 +142,7 @@ class LiveDisplay(LineDisplay):
 
     def say(self, text: str) -> None:
         if self._running:
-            self._live.console.print(text, markup=False, highlight=False)
+            self._live.console.print(SECRETS.scrub(text), markup=False, highlight=False)
         else:
             super().say(text)
 

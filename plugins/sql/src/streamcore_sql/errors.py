@@ -19,7 +19,8 @@ class SqlError(StreamcoreError):
         self.trouble, self.place, self.hint = trouble, place, hint
         self.line, self.column = place.line, place.column
         self.problems: Sequence[SqlError] = (self,)
-        super().__init__("\n".join(part for part in self._parts() if part))
+        text = "\n".join(part for part in self._parts() if part)
+        super().__init__(text if place is NOWHERE else place.source.mask(text))
 
     def _parts(self) -> Iterable[str]:
         if self.place is NOWHERE:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from streamcore.values import masked, show_duration
 
+from .monitoring.scrubbing import SECRETS
 from .planner.inserts import InsertPlan
 from .planner.modes import APPEND, BATCH
 from .planner.queries import QueryPlan
@@ -68,7 +69,10 @@ def _scan(read: Scan) -> str:
 
 
 def _options(options: dict[str, str]) -> list[str]:
-    return [f"    '{key}' = '{masked(key, value)}'" for key, value in sorted(options.items())]
+    return [
+        f"    '{key}' = '{SECRETS.scrub(masked(key, value))}'"
+        for key, value in sorted(options.items())
+    ]
 
 
 def _indented(lines: Iterator[str]) -> list[str]:

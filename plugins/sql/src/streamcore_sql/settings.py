@@ -11,6 +11,7 @@ from urllib.parse import quote
 from streamcore.values import masked, parse_duration
 
 from .errors import SqlError, did_you_mean
+from .monitoring.scrubbing import SECRETS
 from .results import Done, Listing
 from .running import Launch
 from .statements import Option, Reset, Set
@@ -134,7 +135,7 @@ class Settings:
 
     def set(self, statement: Set, spark: SparkSession | None) -> Done | Listing:
         if statement.option is None:
-            shown = [(key, masked(key, value)) for key, value in sorted(self._values.items())]
+            shown = [(key, _shown(key, value)) for key, value in sorted(self._values.items())]
             return Listing(("key", "value"), shown)
         return self.put(statement.option, spark)
 
@@ -154,7 +155,7 @@ class Settings:
             _on_spark(lambda: spark.conf.set(name, value), option)
             self._before.setdefault(name, before)
         self._values[key] = value
-        return Done(f"'{key}' set to '{masked(key, value)}'", (note,) if note else ())
+        return Done(f"'{key}' set to '{_shown(key, value)}'", (note,) if note else ())
 
     def reset(self, statement: Reset, spark: SparkSession | None) -> Done:
         asked = None if statement.key is None else _SYNONYMS.get(statement.key, statement.key)
@@ -168,6 +169,10 @@ class Settings:
             else:
                 spark.conf.set(name, before)
         return Done("all keys reset" if asked is None else f"'{asked}' reset")
+
+
+def _shown(key: str, value: str) -> str:
+    return SECRETS.scrub(masked(key, value))
 
 
 def state_folder() -> Path:

@@ -24,6 +24,7 @@ def check(scripts: tuple[str, ...], online: bool, as_json: bool, given: Given) -
     started, kept or written.
     """
     from ..checking import Checker
+    from ..monitoring.scrubbing import SECRETS
 
     session = given.session(dry=True)
     checker = Checker(session, online, lambda: given.start_spark(session, "check"))
@@ -34,11 +35,11 @@ def check(scripts: tuple[str, ...], online: bool, as_json: bool, given: Given) -
             counts[found.verdict] += 1
             if as_json:
                 plain = {"file": name, **vars(found)}
-                click.echo(json.dumps(plain))
+                click.echo(json.dumps(SECRETS.clean(plain)))
                 continue
             verdict = click.style(found.verdict.ljust(11), fg=_COLOURS[found.verdict])
-            click.echo(f"{verdict} {name}:{found.line}  {found.statement}")
-            for detail in (*found.details, *found.online):
+            click.echo(f"{verdict} {name}:{found.line}  {SECRETS.scrub(found.statement)}")
+            for detail in map(SECRETS.scrub, (*found.details, *found.online)):
                 click.echo("\n".join(f"            {line}" for line in detail.splitlines()))
     if not as_json:
         click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count))

@@ -13,6 +13,7 @@ from streamcore.errors import StreamcoreError
 from ..failures import message_of
 from ..jobs import BatchJob, Job
 from ..live import LiveRows
+from ..monitoring.scrubbing import SECRETS
 from ..results import Done, Listing, Rows, Text
 from ..session import Session
 from ..statements import Statement, needs_spark
@@ -115,13 +116,13 @@ class Repl:
     def _show(self, outcome: Any) -> None:
         say = self._console.print
         if isinstance(outcome, Done):
-            say(outcome.message, style="dim", markup=False, highlight=False)
+            say(SECRETS.scrub(outcome.message), style="dim", markup=False, highlight=False)
             for note in outcome.notes:
-                say(f"note: {note}", style="yellow", markup=False, highlight=False)
+                say(SECRETS.scrub(f"note: {note}"), style="yellow", markup=False, highlight=False)
         elif isinstance(outcome, Text):
-            say(outcome.text, markup=False, highlight=False)
+            say(SECRETS.scrub(outcome.text), markup=False, highlight=False)
         elif isinstance(outcome, Listing):
-            say(rich_table(outcome.columns, outcome.rows))
+            say(rich_table(outcome.columns, [SECRETS.clean(row) for row in outcome.rows]))
         elif isinstance(outcome, Rows):
             self._show_rows(outcome)
         elif isinstance(outcome, LiveRows):
@@ -167,5 +168,6 @@ class Repl:
 
     def _fail(self, text: str) -> None:
         if self._verbose:
-            self._console.print(traceback.format_exc(), markup=False, highlight=False)
-        self._console.print(text, style="red", markup=False, highlight=False)
+            stack = SECRETS.scrub(traceback.format_exc())
+            self._console.print(stack, markup=False, highlight=False)
+        self._console.print(SECRETS.scrub(text), style="red", markup=False, highlight=False)

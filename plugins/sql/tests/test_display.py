@@ -1,0 +1,50 @@
+"""What commands say: one JSON object per line, and never a secret."""
+
+import json
+
+import pytest
+from streamcore.cli import main
+from streamcore_sql import Session, SqlError
+from streamcore_sql.display import JsonDisplay
+from streamcore_sql.explain import _options
+from streamcore_sql.results import Listing
+
+SECRET = "hunter2xyz"
+TABLE = """CREATE TABLE t (id BIGINT) WITH ('connector' = 'kafka', 'topic' = 't', 'format' = 'json',
+  'properties.bootstrap.servers' = 'h:1', 'scan.startup.mode' = '${secret_values.p}');
+"""
+
+
+def test_a_row_is_one_field_of_its_event_whatever_its_columns_are_called(capsys):
+    JsonDisplay().result(Listing(("event", "time", "id", "id"), [("click", "noon", 1, 2)]))
+    said = json.loads(capsys.readouterr().out)
+    assert said.pop("time") != "noon"
+    row = {"event": "click", "time": "noon", "id": 1, "id_2": 2}
+    assert said == {"event": "row", "row": row}
+
+
+def test_a_secret_value_is_not_shown_whatever_it_was_given_to():
+    session = Session(secrets={"p": SECRET, "short": "abc"})
+    assert str(session.execute("SET 'a.b' = '${secret_values.p}'")).startswith("'a.b' set to '***'")
+    assert session.execute("SET").rows == [("a.b", "***")]
+    assert _options({"topic": SECRET}) == ["    'topic' = '***'"]
+    for name in ("p", "short"):
+        with pytest.raises(SqlError) as caught:
+            session.execute(f"SET 'parallelism.default' = '${{secret_values.{name}}}'")
+        trouble, written, _ = str(caught.value).splitlines()
+        assert trouble.endswith("parallelism.default: '***' is not a whole number above 0")
+        assert f"${{secret_values.{name}}}" in written
+
+
+@pytest.mark.parametrize(
+    "command", [["check"], ["check", "--json"], ["run"], ["run", "--dry-run"], ["run", "--json"]]
+)
+def test_a_wrong_option_is_told_without_the_secret_it_holds(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    script, secrets = tmp_path / "job.sql", tmp_path / "secrets.env"
+    script.write_text(f"{TABLE}SELECT id FROM t;" if command[0] == "run" else TABLE)
+    secrets.write_text(f"p={SECRET}\n")
+    assert main([*command, str(script), "--secrets", str(secrets)]) != 0
+    printed = capsys.readouterr()
+    assert "scan.startup.mode: '***' is not one of" in printed.out + printed.err
+    assert SECRET not in printed.out + printed.err
