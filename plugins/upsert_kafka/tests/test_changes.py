@@ -52,6 +52,32 @@ def test_a_batch_read_gives_the_latest_row_of_every_key(upsert_table):
     ]
 
 
+def test_a_key_of_two_topics_is_in_a_snapshot_once_as_it_was_written_last(
+    upsert_table, kafka_topic, kafka
+):
+    from confluent_kafka import Producer
+
+    one, other = sorted((kafka_topic(2), kafka_topic(1)))
+    counts = upsert_table(1)
+    counts.options["topic"] = f"{one};{other}"
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for topic, region, views, at in (
+        (one, "eu", 1, 2000),
+        (other, "eu", 2, 1000),
+        (one, "us", 3, 1000),
+        (other, "us", None, 2000),
+        (one, "asia", 5, 9000),
+        (one, "asia", 4, 1000),
+    ):
+        key = f'{{"region": "{region}"}}'
+        value = None if views is None else f'{{"region": "{region}", "views": {views}}}'
+        producer.produce(topic, value, key, timestamp=at)
+    producer.flush()
+    found = sorted(counts.snapshot(), key=lambda each: each["region"])
+    assert found == [row("asia", 4), row("eu", 1)]
+    assert sorted(each["views"] for each in counts.snapshot(["views"])) == [1, 4]
+
+
 def test_a_key_deleted_and_inserted_again_is_there(upsert_table):
     counts = upsert_table(partitions=1)
     counts.write([row("eu", 1), row("eu", 1, "-D"), row("eu", 5)])

@@ -5,9 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
-from streamcore import Format, MetadataKey, Partitioner, Problem, Secret, Table, at_least, option
+from streamcore import (
+    Format,
+    MetadataKey,
+    OptionError,
+    Partitioner,
+    Problem,
+    Secret,
+    Table,
+    at_least,
+    option,
+)
 from streamcore.table import INSERT_ONLY
 from streamcore_kafka.connector import Kafka
 from streamcore_kafka.metadata import metadata_keys
@@ -137,8 +148,7 @@ class UpsertKafka(Kafka):
     def metadata(self) -> Mapping[str, MetadataKey]:
         # The value format's own metadata stays hidden: a tombstone has none to give.
         found = metadata_keys(self.format, topic_is_writable=self.routes_by_row)
-        batch = {"batch": MetadataKey("BIGINT NOT NULL", "Number of the micro-batch of a read.")}
-        return {k: each for k, each in found.items() if not k.startswith("value.")} | batch
+        return {k: each for k, each in found.items() if not k.startswith("value.")}
 
     def produces(self) -> frozenset[str]:
         if self.bounded():  # read as a batch, which gives the table's rows and not its changes
@@ -171,9 +181,9 @@ class UpsertKafka(Kafka):
     def stream_reader(self, table: Table) -> DataSourceStreamReader:
         from streamcore_kafka.source import KafkaStreamReader
 
-        from .collapsing import CollapsingStreamReader
+        from .collapsing import CollapsingStreamReader, is_collapsed
 
-        if any(column.metadata == "batch" for column in table.output):
+        if is_collapsed(table):
             return CollapsingStreamReader(self.keyed(table), table)
         return KafkaStreamReader(self.keyed(table), table, upsert=True)
 
@@ -183,8 +193,18 @@ class UpsertKafka(Kafka):
         from .collapsing import with_batch
         from .normalizing import normalized
 
+        if self.normalize_ttl is not None:
+            self._check_pandas()
         wanted = [column.name for column in table.output]
         return normalized(load(with_batch(table)), table, self).select(*wanted)
+
+    def _check_pandas(self) -> None:
+        if find_spec("pandas") is None:
+            problem = Problem(
+                "changelog.normalize.ttl",
+                "needs pandas, which is not installed; pip install 'streamcore-upsert-kafka[ttl]'",
+            )
+            raise OptionError("connector 'upsert-kafka'", [problem])
 
     def stream_updates(self) -> bool:
         return self.normalize

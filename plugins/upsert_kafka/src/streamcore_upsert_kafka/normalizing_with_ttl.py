@@ -6,6 +6,7 @@ far slower than the aggregate in `normalizing`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StringType, StructType
-from streamcore import ROW_KIND, Table
+from streamcore import ROW_KIND, RecordError, Table
+
+from .normalizing import TWICE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,7 +34,10 @@ class Normalizer(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timers: Any) -> Iterator[Row]:
         before = self._state.get() if self._state.exists() else None
-        for row in sorted(rows, key=lambda each: each["_batch"]):
+        found = list(rows)
+        if len(found) > 1:
+            raise RecordError(TWICE % json.dumps(key, default=str))
+        for row in found:
             if row[ROW_KIND] == "-D":
                 if before is not None:
                     yield self._told(before, "-D")

@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
-from streamcore import ROW_KIND, Column, Table
+from streamcore import ROW_KIND, Table
 from streamcore.spark.types import arrow_output
-from streamcore_kafka.reading import read_rows
 from streamcore_kafka.source import KafkaReader
 
-from .latest import LatestRows
+from .origins import in_one_task, latest_changes, with_origins
 
 if TYPE_CHECKING:
     from .connector import UpsertKafka
 
-_KIND = Column(ROW_KIND, "STRING", metadata="row-kind", virtual=True)
-
 
 class SnapshotReader(KafkaReader):
-    """Reads a topic up to its end, and gives what the table holds then.
+    """Reads topics up to their end, and gives what the table holds then.
 
-    A key's messages are all in one partition, and one task reads the whole of a partition, so
-    each task can tell the latest row of its keys alone.
+    A key of one topic is in one partition, and one task reads the whole of a partition, so each
+    task can tell the latest row of its keys alone. Several topics are read by one task.
     """
+
+    _kafka: UpsertKafka
 
     def __init__(self, kafka: UpsertKafka, table: Table) -> None:
         super().__init__(kafka, table, upsert=True)
-        self._whole = _with_key_and_kind(table)
+        self._whole = with_origins(table, kafka)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return in_one_task(self._kafka, super().partitions())
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        rows = LatestRows(self._table.primary_key)
-        ranges = partition.value or ()
-        for batch in read_rows(self._kafka, self._whole, ranges, upsert=True):
-            rows.add(batch)
-        found = rows.take()
+        found = latest_changes(self._kafka, self._whole, partition.value or ())
         if found is None:
             return
         alive = found.filter(pc.not_equal(found.column(ROW_KIND), "-D"))
@@ -48,12 +45,3 @@ class SnapshotReader(KafkaReader):
             alive = alive.set_column(at, ROW_KIND, inserts)
         output = arrow_output(self._table.output)
         yield from alive.select(output.names).cast(output).to_batches(max_chunksize=50_000)
-
-
-def _with_key_and_kind(table: Table) -> Table:
-    """The table as the task must read it: with every key column and the kind of change."""
-    columns = table.columns if ROW_KIND in table.by_name else (*table.columns, _KIND)
-    wanted = [column.name for column in table.output]
-    missing = [name for name in (*table.primary_key, ROW_KIND) if name not in wanted]
-    whole = dataclasses.replace(table, columns=columns)
-    return whole.reading([*wanted, *missing])

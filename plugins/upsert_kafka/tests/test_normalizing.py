@@ -1,0 +1,168 @@
+"""A full changelog out of upserts, wherever a key turns up, and with state that forgets."""
+
+import json
+import sys
+from datetime import timedelta
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import Row
+from streamcore import Column, OptionError, RecordError, Table
+from streamcore.registry import installed
+from streamcore.spark.carrier import pack
+from streamcore.spark.types import spark_schema
+
+KIND = Column("_row_kind", "STRING", metadata="row-kind", virtual=True)
+ROWS = Table((Column("id", "INT", nullable=False), Column("v", "STRING"), KIND), "rows", ("id",))
+
+
+@pytest.fixture
+def put(kafka):
+    """Writes (partition, id, value, time) as they come, wherever that is."""
+
+    def write(topic, *rows):
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+        for partition, number, value, at in rows:
+            payload = None if value is None else json.dumps({"id": number, "v": value}).encode()
+            key = json.dumps({"id": number}).encode()
+            producer.produce(topic, payload, key, partition=partition, timestamp=at)
+        producer.flush()
+
+    return write
+
+
+@pytest.fixture
+def told(spark, kafka, tmp_path):
+    """What a normalised stream tells of what is new, in its order for each key."""
+
+    def run(topics, **extra):
+        options = {
+            "topic": topics,
+            "properties.bootstrap.servers": kafka.bootstrap_servers,
+            "key.format": "json",
+            "value.format": "json",
+            "changelog.normalize": "true",
+            **extra,
+        }
+        connector = installed().build("connector", "upsert-kafka", options)
+
+        def load(table):
+            packed = pack({"connector": "upsert-kafka", **options}, table)
+            reader = spark.readStream.format("streamcore").options(**packed)
+            return reader.schema(spark_schema(table.output)).load()
+
+        found = []
+        writer = connector.stream_frame(load, ROWS).writeStream.outputMode("update")
+        writer = writer.foreachBatch(lambda batch, _: found.extend(map(tuple, batch.collect())))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+        return sorted(found, key=lambda row: row[0])
+
+    return run
+
+
+def test_a_key_in_two_partitions_and_topics_is_one_row_and_what_was_written_last_counts(
+    put, told, kafka_topic
+):
+    one, other = sorted((kafka_topic(2), kafka_topic(2)))
+    both = f"{one};{other}"
+    put(one, (0, 1, "old", 1000), (1, 1, "new", 3000), (0, 2, "b", 1000))
+    put(other, (0, 1, "between", 2000))
+    assert told(both) == [(1, "new", "+I"), (2, "b", "+I")]
+    # In a partition the order of the log counts, whatever the times say.
+    put(one, (1, 1, "late", 9000), (1, 1, "x", 4000), (0, 2, "b", 3000))
+    put(other, (0, 1, "y", 3000))
+    assert told(both) == [(1, "new", "-U"), (1, "x", "+U")]
+    put(one, (0, 1, None, 6000), (0, 3, None, 1000))
+    put(other, (1, 1, "z", 5000))
+    assert told(both) == [(1, "x", "-D")]
+
+
+def test_a_key_in_partitions_that_two_tasks_read_fails_and_goes_on_with_one_task(
+    put, told, kafka_topic
+):
+    topic = kafka_topic(2)
+    enough = [(0, 2, "b", 1000)] * 30_000  # for a second task to be worth it
+    put(topic, (0, 1, "a", 1000), *enough, (1, 1, "c", 3000))
+    with pytest.raises(StreamingQueryException) as caught:
+        told(topic)
+    assert '{"id":1} is in several partitions of the topic' in str(caught.value)
+    assert "Set 'scan.parallelism' to '1'" in str(caught.value)
+    assert told(topic, **{"scan.parallelism": "1"}) == [(1, "c", "+I"), (2, "b", "+I")]
+
+
+# --- with state that forgets ------------------------------------------------------------------
+
+
+class KeptRow:
+    """State of one key, which a test can let expire."""
+
+    def __init__(self):
+        self.row, self.millis = None, None
+
+    def getValueState(self, name, schema, ttlDurationMs):
+        self.millis = ttlDurationMs
+        return self
+
+    def get(self):
+        return self.row
+
+    def exists(self):
+        return self.row is not None
+
+    def update(self, row):
+        self.row = row
+
+    def clear(self):
+        self.row = None
+
+
+@pytest.fixture
+def one_key():
+    """The changes of one key, one after the other, and the state between them."""
+    from streamcore_upsert_kafka.normalizing_with_ttl import Normalizer
+
+    state = KeptRow()
+    normalizer = Normalizer(["id", "v"], spark_schema(ROWS.columns[:2]), timedelta(hours=1))
+    normalizer.init(state)
+
+    def change(*rows):
+        return [tuple(told) for told in normalizer.handleInputRows((1,), iter(rows), None)]
+
+    return change, state
+
+
+def test_state_that_forgets_tells_the_same_changes(one_key):
+    change, state = one_key
+    row = Row("id", "v", "_row_kind", "_batch")
+    assert state.millis == 3_600_000
+    assert change(row(1, None, "-D", 0)) == []
+    assert change(row(1, "a", "+U", 1)) == [(1, "a", "+I")]
+    assert change(row(1, "a", "+U", 2)) == []
+    assert change(row(1, "b", "+U", 3)) == [(1, "a", "-U"), (1, "b", "+U")]
+    assert change(row(1, None, "-D", 4)) == [(1, "b", "-D")]
+    assert change(row(1, "c", "+U", 5)) == [(1, "c", "+I")]
+    state.clear()  # what Spark does when the time is over
+    assert change(row(1, "d", "+U", 6)) == [(1, "d", "+I")]
+    with pytest.raises(RecordError, match=r"\[1\] is in several partitions of the topic"):
+        change(row(1, "e", "+U", 7), row(1, "f", "+U", 7))
+
+
+def test_state_that_forgets_needs_pandas_and_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    options = {
+        "topic": "t",
+        "properties.bootstrap.servers": "127.0.0.1:1",
+        "key.format": "json",
+        "value.format": "json",
+        "changelog.normalize": "true",
+        "changelog.normalize.ttl": "1 h",
+    }
+    connector = installed().build("connector", "upsert-kafka", options)
+    with pytest.raises(OptionError) as caught:
+        connector.stream_frame(lambda table: None, ROWS)
+    assert (
+        "changelog.normalize.ttl: needs pandas, which is not installed; "
+        "pip install 'streamcore-upsert-kafka[ttl]'"
+    ) in str(caught.value)
