@@ -340,6 +340,32 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
     assert re.findall(r"^job.yaml, line (\d+)", told, re.MULTILINE) == ["2", "5", "19"]
 
 
+def test_tables_told_by_their_topic_are_the_topics_of_the_source():
+    text = changed("value.format: debezium-json", "value.format: json")
+    for old in (", PRIMARY KEY (id) NOT ENFORCED", "      primary-keys: id\n", "upsert-"):
+        text = text.replace(old, "")
+    assert refusal(text) == (
+        "job.yaml, line 5, column 10: source: topic: no table is called 'shop'\n"
+        "      topic: shop\n"
+        "             ^^^^\n"
+        "Format 'json' does not tell the table of a row, its topic does: declare 'shop' in "
+        "'tables', or leave the topic out.\n"
+        "\n"
+        "job.yaml, line 9, column 3: source: tables: 'shop.orders' is no topic of this source\n"
+        "      tables:\n"
+        "      ^^^^^^\n"
+        "Format 'json' does not tell the table of a row, its topic does: there are shop.\n"
+        "\n"
+        "job.yaml, line 9, column 3: source: tables: 'shop.items' is no topic of this source\n"
+        "      tables:\n"
+        "      ^^^^^^\n"
+        "Format 'json' does not tell the table of a row, its topic does: there are shop."
+    )
+    found = planned(text.replace("topic: shop", "topic: shop.orders; shop.items"))
+    assert not found.source.is_open
+    assert planned(text.replace("topic: shop", r"topic-pattern: shop\..*")).source.is_open
+
+
 def test_exactly_once_is_refused_where_topics_could_be_forgotten():
     text = changed("sink:\n", "sink:\n  sink.delivery-guarantee: exactly-once\n")
     session = Session(name="job", checkpoint="hdfs://none/checkpoint", dry=True)

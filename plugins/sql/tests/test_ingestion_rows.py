@@ -112,10 +112,10 @@ def test_every_envelope_gives_the_same_rows(envelope):
     assert found.kinds.to_pylist() == [0, 1, 2, 3]
     assert found.origin.to_pylist() == [1, 2, 2, 3]
     assert set(found.rows.column("table").to_pylist()) == {"shop.orders"}
-    assert set(found.rows.column("shape").to_pylist()) == {"iid\nsname"}
+    assert set(found.rows.column("shape").to_pylist()) == {'["iid", "sname"]'}
     assert not found.rejected
     if envelope != "debezium-json":
-        assert "id" in found.rows.column("primary-key").to_pylist()
+        assert '["id"]' in found.rows.column("primary-key").to_pylist()
 
 
 @pytest.mark.parametrize("envelope", MESSAGES)
@@ -151,6 +151,21 @@ def test_numbers_pass_as_they_were_written():
     whole = b'{"op":"c","after":%s,"source":{"table":"t"}}' % text
     found = decoder("debezium-json").decode([whole])
     assert found.rows.column("row").to_pylist() == [text.decode()]
+
+
+def test_a_text_that_is_none_is_rejected_beside_a_number_that_is_too_large():
+    bad = b'{"op":"c","after":{"id":1e999,"t":"\xff"},"source":{"table":"t"}}'
+    found = decoder("debezium-json").decode([bad])
+    assert found.rows.num_rows == 0
+    assert [reason for _, reason in found.rejected] == [
+        "not a change: 'utf-8' codec can't decode byte 0xff in position 17: invalid start byte"
+    ]
+
+
+def test_a_shape_holds_any_name():
+    text = b'{"op":"c","after":{"a\\nb":1,"":2,"\\"":3},"source":{"table":"t"}}'
+    (told,) = decoder("debezium-json").decode([text]).rows.column("shape").to_pylist()
+    assert json.loads(told) == ["ia\nb", "i", 'i"']
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
@@ -240,9 +255,34 @@ def test_what_is_known_outlives_a_restart(tmp_path):
     first.learn([seen("iid", "nnote")], {})
     first.save(["b", "a"], 3)
     second = Shapes(Behavior.EVOLVE, folder=str(tmp_path))
-    second.load({})
+    second.load(lambda table: None)
     assert second.known == first.known
     assert (second.topics, second.first_batch) == (["a", "b"], 3)
+
+
+@pytest.mark.parametrize("behavior", Behavior)
+def test_declared_columns_outlive_a_restart(tmp_path, behavior):
+    table = Table((Column("id", "INT"), Column("at", "TIMESTAMP(3)")), "t", ("id",))
+    declared = {ORDERS: table}
+    first = Shapes(behavior, folder=str(tmp_path))
+    first.learn([seen("iid", "sat")], declared)
+    first.save(["a"], 0)
+    second = Shapes(behavior, folder=str(tmp_path))
+    second.load(declared.get)
+    assert second.learn([seen("iid", "sat")], declared) == []
+    assert columns_of(second) == {"id": "INT", "at": "TIMESTAMP(3)"}
+
+
+def test_a_refused_column_is_not_found_again(tmp_path):
+    shapes = Shapes(Behavior.LENIENT, folder=str(tmp_path))
+    shapes.learn([seen("iid", "snext")], {})
+    shapes.without(ORDERS, "next")
+    shapes.save([], 0)
+    again = Shapes(Behavior.LENIENT, folder=str(tmp_path))
+    again.load(lambda table: None)
+    for each in (shapes, again):
+        assert each.learn([seen("iid", "snext")], {}) == []
+        assert columns_of(each) == {"id": "BIGINT"}
 
 
 # --- into messages ---------------------------------------------------------------------------

@@ -5,10 +5,13 @@ import json
 import pytest
 from streamcore_sql import Session, SqlError
 from streamcore_sql.ingestion.batches import TableWriter
+from streamcore_sql.ingestion.errors import RowRefused
 from streamcore_sql.ingestion.packed_writer import packed
 from streamcore_sql.ingestion.planning import prepare_job
+from streamcore_sql.ingestion.routing import TableId
 from streamcore_sql.ingestion.row_sql import KIND, TABLE, TEXT
-from streamcore_sql.ingestion.sources import look
+from streamcore_sql.ingestion.shapes import Seen
+from streamcore_sql.ingestion.sources import look, look_at_names
 
 HEAD = """
 source:
@@ -52,8 +55,8 @@ class Batches:
                 TABLE: table,
                 TEXT: json.dumps(row),
                 KIND: kind,
-                "shape": "\n".join(_letter(value) + name for name, value in row.items()),
-                "primary_key": "id",
+                "shape": json.dumps([_letter(value) + name for name, value in row.items()]),
+                "primary_key": '["id"]',
             }
             for table, kind, row in rows
         ]
@@ -143,7 +146,45 @@ def test_inferred_columns_evolve_and_those_that_clash_with_the_projection_stay_o
         {"id": 2, "vip": True, "next": 3, "origin": "a"},
         {"id": 3, "next": 4, "origin": "b"},
     ]
-    assert "column 'next' is left out: the projection has one of that name" in caplog.text
+    again = {"id": 4, "vip": True, "next": 9}
+    (third,) = batches.messages(("shop.a", "+I", again))
+    assert third[2] == {**again, "next": 5, "origin": "a"}
+    told = "table 'shop.a': column 'next' is left out: the projection has one of that name"
+    assert [record.getMessage() for record in caplog.records] == [told]
+
+
+def test_names_may_hold_anything_that_json_can_write(spark):
+    (found,) = Batches(spark, HEAD.format(tables="", sink="upsert-kafka")).messages(
+        ("shop.a", "+I", {"id": 1, "a\nb": 2, 'say "x"\\': 3})
+    )
+    assert found[2] == {"id": 1, "a\nb": 2, 'say "x"\\': 3}
+
+
+def test_spark_is_asked_once_what_a_rule_makes_of_columns(spark, monkeypatch):
+    batches = Batches(spark, job("\n  - source-table: shop.a\n    filter: id > 0\n"))
+    batches.messages(("shop.a", "+I", {"id": 1}))
+    monkeypatch.setattr(type(spark), "createDataFrame", None)
+    shape = batches.writer._shapes.known[TableId.of("shop.a")]
+    rule = batches.job.job.transforms[0]
+    assert batches.writer.check(spark, shape.columns, rule) == shape.columns
+
+
+def test_rows_of_tables_that_the_file_does_not_name_are_told_of_once(spark, caplog):
+    batches = Batches(spark, HEAD.format(tables="  tables: shop.a", sink="upsert-kafka"))
+    seen = [Seen(TableId.of(f"shop.{name}"), frozenset()) for name in "abcdefgh"]
+    assert batches.writer._wanted(seen, 7) == seen[:1]
+    assert batches.writer._wanted(seen, 8) == seen[:1]
+    assert [record.getMessage() for record in caplog.records] == [
+        "batch 7: rows of 'shop.b', 'shop.c', 'shop.d', 'shop.e', 'shop.f' and 2 more are left "
+        "out: 'source.tables' does not name them"
+    ]
+
+
+def test_a_row_that_tells_no_table_stops_the_job(spark):
+    names = spark.createDataFrame([("shop.a",), (None,), ("shop.a",)], f"{TABLE} string")
+    assert look_at_names(names.dropna()) == [Seen(TableId.of("shop.a"), frozenset())]
+    with pytest.raises(RowRefused, match="a row does not tell its table"):
+        look_at_names(names)
 
 
 def test_rows_that_leave_a_filter_are_deleted_and_those_that_enter_it_inserted(spark):

@@ -18,13 +18,15 @@ from .routing import Router, TableId
 from .row_sql import ROW, TABLE, TEXT, to_columns, to_text, typed_schema
 from .shapes import Seen, Shape, Shapes
 from .sinks import SinkPlan
-from .sources import SourcePlan, look
+from .sources import SourcePlan, look, look_at_names
 from .transforms import DuplicateColumn, transform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LOG = logging.getLogger("streamcore.ingestion")
+_NAMED = 5
+"""How many tables one warning lists."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,13 @@ class TableWriter:
         self._job, self._router = job, router
         self._source, self._sink, self._shapes = source, sink, shapes
         self.declared: dict[TableId, Table] = {}
+        self._left_out: set[TableId] = set()
+        self._made: dict[tuple[Transform, tuple[Column, ...]], Sequence[Column]] = {}
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         batch = batch.persist()
         try:
-            seen = [each for each in self.seen(batch) if self._job.source.wants(each.table)]
+            seen = self._wanted(self.seen(batch), number)
             for note in self._shapes.learn(seen, self._known(seen)):
                 LOG.warning("batch %s: %s", number, note)
             rows, packing = self.plan(batch, [each.table for each in seen])
@@ -64,7 +68,21 @@ class TableWriter:
         """The tables of some rows."""
         if self._source.tells_shapes:
             return look(rows)
+        if self._source.is_open:
+            return look_at_names(rows)
         return [Seen(table, frozenset()) for table in self._source.typed]
+
+    def _wanted(self, seen: Iterable[Seen], number: int) -> list[Seen]:
+        """The tables that the job reads; of others it is told once that their rows stay out."""
+        found = {each.table: each for each in seen}
+        others = [table for table in sorted(found) if not self._job.source.wants(table)]
+        if fresh := [str(table) for table in others if table not in self._left_out]:
+            listed = ", ".join(f"'{name}'" for name in fresh[:_NAMED])
+            more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
+            text = "batch %s: rows of %s%s are left out: 'source.tables' does not name them"
+            LOG.warning(text, number, listed, more)
+            self._left_out.update(others)
+        return [each for table, each in found.items() if table not in others]
 
     def _known(self, seen: Iterable[Seen]) -> Mapping[TableId, Table]:
         """The tables among these whose columns the file declares."""
@@ -172,8 +190,12 @@ class TableWriter:
         self, spark: SparkSession, columns: Sequence[Column], rule: Transform
     ) -> Sequence[Column]:
         """The columns that a rule makes of these; raises JobFileError if it does not fit."""
-        empty = spark.createDataFrame([], typed_schema(columns))
-        return transform(empty, columns, rule, has_before=self._source.has_before).columns
+        asked = (rule, tuple(columns))
+        if asked not in self._made:  # Spark is asked once, not in every batch
+            empty = spark.createDataFrame([], typed_schema(columns))
+            made = transform(empty, columns, rule, has_before=self._source.has_before)
+            self._made[asked] = made.columns
+        return self._made[asked]
 
     def _packing(self, plans: Sequence[RowPlan], plain: Sequence[TableId]) -> Packing:
         sink, known = self._sink, self._shapes.known

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,12 @@ def _name(*parts: str | None) -> str:
 
 
 def _key(names: list[str] | None) -> str | None:
-    return "\n".join(names) if names else None
+    return _written(names) if names else None
+
+
+def _written(names: Iterable[str]) -> str:
+    """Names as one text, whatever is in them."""
+    return json.dumps(list(names), ensure_ascii=False)
 
 
 def _object(raw: Raw, what: str) -> bytes:
@@ -246,12 +252,13 @@ class ChangeDecoder:
         try:
             members = _values(row)
         except msgspec.MsgspecError:  # perhaps only a number too large for Python's own
+            row.decode()  # what is skipped here is not looked at, and it must be a text
             members = {name: _STANDS_FOR[bytes(raw)[:1]] for name, raw in _members(row).items()}
         names, types = tuple(members), tuple(map(type, members.values()))
         found = self._shapes.get((names, types))
         if found is None:
-            lines = (f"{_LETTERS[kind]}{name}" for name, kind in zip(names, types, strict=True))
-            found = self._shapes[names, types] = "\n".join(lines)
+            told = (f"{_LETTERS[kind]}{name}" for name, kind in zip(names, types, strict=True))
+            found = self._shapes[names, types] = _written(told)
         return found
 
 

@@ -82,7 +82,7 @@ class PlannedJob:
             for table in self.job.source.names
             if (found := self.job.source.declared(table)) is not None
         }
-        self._shapes.load(declared)
+        self._shapes.load(self.job.source.declared)
         known: dict[TableId, Sequence[Column]] = {t: each.columns for t, each in declared.items()}
         known |= {table: shape.columns for table, shape in self._shapes.known.items()}
         if sample and not self._shapes.known and not self.job.source.is_closed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -58,6 +58,8 @@ class Shape:
     key: tuple[str, ...] = ()
     left_out: bool = False
     """Whether rows have had columns that are not written."""
+    refused: frozenset[str] = frozenset()
+    """The columns among them that the table's transform cannot take."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -116,7 +118,7 @@ class Shapes:
         own = set(before.declared.by_name) if before.declared else set()
         left_out = before.left_out
         for name, letter in seen.letters().items():
-            if name in own:
+            if name in own or name in before.refused:
                 continue
             known = inferred.get(name)
             now = letter if known is None else wider(known, letter)
@@ -138,26 +140,28 @@ class Shapes:
         return replace(before, inferred=inferred, left_out=left_out)
 
     def without(self, table: TableId, column: str) -> None:
-        """Forget a column that cannot be written; its values are left out from now on."""
+        """Refuse a column that cannot be written; its values are left out from now on."""
         shape = self.known[table]
         kept = {name: kind for name, kind in shape.inferred.items() if name != column}
-        self.known[table] = replace(shape, inferred=kept, left_out=True)
+        refused = shape.refused | {column}
+        self.known[table] = replace(shape, inferred=kept, left_out=True, refused=refused)
 
     # --- keeping ----------------------------------------------------------------------------
 
-    def load(self, declared: Mapping[TableId, Table]) -> None:
-        """Read what an earlier run of the job has met."""
+    def load(self, declared: Callable[[TableId], Table | None]) -> None:
+        """Read what an earlier run of the job has met; `declared` are the columns of the file."""
         if self._path is None or not self._path.exists():
             return
         plain = json.loads(self._path.read_text(encoding="utf-8"))
         self.topics, self.first_batch = plain["topics"], plain["first_batch"]
         for name, each in plain["tables"].items():
             table = TableId.of(name)
-            owner = declared.get(table)
+            owner = declared(table)
             own = set(owner.by_name) if owner else set()
             inferred = {n: kind for n, kind in each["columns"].items() if n not in own}
             key = owner.primary_key if owner else tuple(each["key"])
-            self.known[table] = Shape(owner, inferred, key, each["left_out"])
+            refused = frozenset(each.get("refused", ()))
+            self.known[table] = Shape(owner, inferred, key, each["left_out"], refused)
 
     def save(self, topics: Sequence[str], batch: int) -> None:
         """Keep everything, before the batch that showed it is written."""
@@ -171,6 +175,7 @@ class Shapes:
                 "columns": dict(shape.inferred),
                 "key": list(shape.key),
                 "left_out": shape.left_out,
+                "refused": sorted(shape.refused),
             }
             for table, shape in self.known.items()
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,8 @@ from streamcore.spark.types import spark_schema
 
 from ..lexer import text_literal
 from . import ends
-from .errors import Problems
-from .model import Job
+from .errors import Problems, RowRefused
+from .model import Job, Source
 from .routing import TableId
 from .row_sql import KIND, ROW, TABLE, TEXT, to_text
 from .shapes import Seen
@@ -29,6 +29,8 @@ SAMPLE = 1000
 _SHAPE, _KEY, _MESSAGE_KEY = "shape", "primary_key", "message_key"
 _KIND = Column(ROW_KIND, "STRING", metadata="row-kind", virtual=True)
 _ENVELOPES = {each.value for each in Envelope}
+_TELLERS = ("table", "value.table")
+"""Metadata of a connector, or of its format, that is the full name of the table of each row."""
 _OWN = ("type", "name", "tables")
 
 
@@ -48,6 +50,8 @@ class SourcePlan:
     reading: Mapping[str, str]
     """How JSON rows are to be read."""
     notes: Sequence[str] = ()
+    is_open: bool = False
+    """Whether typed rows may belong to tables that the file does not name."""
 
     @property
     def has_before(self) -> bool:
@@ -81,6 +85,8 @@ class SourcePlan:
             reader.format("streamcore").options(**packed).schema(schema).load()  # type: ignore[attr-defined]
         )
         frame = frame.withColumnRenamed(ROW_KIND, KIND)
+        if KIND not in frame.columns:
+            frame = frame.selectExpr("*", f"'+I' AS {KIND}")
         return _as_text(frame, self.typed) if self.typed else frame
 
 
@@ -189,7 +195,10 @@ def _of_columns(
     columns = _united(job, typed, problems)
     keys = {each.table.primary_key for each in source.tables if each.table}
     extra: list[Column] = []
-    if len(typed) > 1:
+    teller = next((key for key in _TELLERS if key in connector.metadata()), None)
+    if teller is not None:
+        extra = [_told(TABLE, "STRING", teller)]
+    elif len(typed) > 1:
         if "topic" not in connector.metadata():
             trouble = (
                 f"source: tables: connector '{source.type}' reads one table, found {len(typed)}"
@@ -197,14 +206,35 @@ def _of_columns(
             problems.add(trouble, source.node.members["tables"], key=True)
             return None
         extra = [_told(TABLE, "STRING", "topic")]
+        _match_topics(source, typed, problems)
     key = next(iter(keys)) if len(keys) == 1 else ()
-    table = Table((*columns, *extra, _KIND), source.name or "source", key)
+    if connector.produces() != {"+I"}:
+        extra.append(_KIND)
+    is_open = teller is not None or (len(typed) > 1 and "topic" not in source.options)
+    table = Table((*columns, *extra), source.name or "source", key)
     try:
         check_table(connector, table, writing=False)
     except StreamcoreError as error:
         problems.add(f"source: {error}", source.node, key=True)
     options = {**given, "connector": source.type}
-    return SourcePlan(connector, options, table, typed, {})
+    return SourcePlan(connector, options, table, typed, {}, is_open=is_open)
+
+
+def _match_topics(source: Source, typed: Iterable[TableId], problems: Problems) -> None:
+    """Complain where tables and topics differ: rows of any other topic would be lost."""
+    topics = [each.strip() for each in source.options.get("topic", "").split(";") if each.strip()]
+    names = [str(table) for table in typed]
+    why = f"Format '{_format_of(source.options)}' does not tell the table of a row, its topic does"
+    for name in names if topics else ():
+        if name not in topics:
+            trouble = f"source: tables: '{name}' is no topic of this source"
+            hint = f"{why}: there are {', '.join(topics)}."
+            problems.add(trouble, source.node.members["tables"], hint, key=True)
+    for topic in topics:
+        if topic not in names:
+            trouble = f"source: topic: no table is called '{topic}'"
+            hint = f"{why}: declare '{topic}' in 'tables', or leave the topic out."
+            problems.add(trouble, source.nodes["topic"], hint)
 
 
 def _united(
@@ -231,6 +261,14 @@ def _format_of(options: Mapping[str, str]) -> str:
     return options.get("value.format") or options.get("format") or "none"
 
 
+def look_at_names(frame: DataFrame) -> list[Seen]:
+    """The tables of rows whose columns the file declares."""
+    names = [row[TABLE] for row in frame.select(TABLE).distinct().collect()]
+    if None in names:
+        raise RowRefused("a row does not tell its table, so nothing of its batch was written")
+    return [Seen(TableId.of(name), frozenset()) for name in names]
+
+
 def look(frame: DataFrame) -> list[Seen]:
     """The tables of some rows, with every column and JSON type that is in them."""
     from pyspark.sql import functions as F  # noqa: N812 - as every Spark program writes it
@@ -240,12 +278,12 @@ def look(frame: DataFrame) -> list[Seen]:
     by_shape = frame.groupBy(TABLE, _SHAPE).agg(
         F.first(_KEY, True).alias("told"), message_key.alias("key")
     )
-    lines = F.explode_outer(F.split(_SHAPE, "\n")).alias("line")
+    each = F.explode_outer(F.from_json(_SHAPE, "array<string>")).alias("column")
     by_table = (
-        by_shape.select(TABLE, "told", "key", lines)
+        by_shape.select(TABLE, "told", "key", each)
         .groupBy(TABLE)
         .agg(
-            F.collect_set("line").alias("lines"),
+            F.collect_set("column").alias("columns"),
             F.first("told", True).alias("told"),
             F.first("key", True).alias("key"),
         )
@@ -253,8 +291,8 @@ def look(frame: DataFrame) -> list[Seen]:
     return [
         Seen(
             TableId.of(row[TABLE]),
-            frozenset(line for line in row["lines"] if line),
-            tuple(row["told"].split("\n")) if row["told"] else _key_names(row["key"]),
+            frozenset(row["columns"]),
+            tuple(json.loads(row["told"])) if row["told"] else _key_names(row["key"]),
         )
         for row in by_table.collect()
     ]

@@ -33,8 +33,12 @@ class TableChanges(Format):
     example_columns = ("row_text STRING",)
     metadata_keys = {  # noqa: RUF012 - read only
         "table": MetadataKey("STRING", "The full name of the table, such as 'shop.orders'."),
-        "shape": MetadataKey("STRING", "A line per column of the row: its JSON type and its name."),
-        "primary-key": MetadataKey("STRING", "The names of the key columns, if messages tell."),
+        "shape": MetadataKey(
+            "STRING", "The row's columns as a JSON list: a letter for the JSON type, and the name."
+        ),
+        "primary-key": MetadataKey(
+            "STRING", "The names of the key columns as a JSON list, if messages tell."
+        ),
     }
 
     envelope: Envelope = option(
