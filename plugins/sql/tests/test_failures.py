@@ -29,9 +29,18 @@ PLAN = """[UNSUPPORTED] LEFT join is not supported with _q12_orders;
 :- ~SubqueryAlias a"""
 
 
+PLUGIN = """Failed to generate read partitions: Traceback (most recent call last):
+  File "source.py", line 133, in partitions
+    start = driver.tracker.initial()
+            ^^^^^^^^^^^^^^^^^^^^^^^^
+streamcore_kafka.discovery.TopicGone: topic 't' does not exist at localhost:9092; create it.
+SQLSTATE: 38000"""
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        (PLUGIN, "topic 't' does not exist at localhost:9092; create it."),
         (
             OURS,
             "topic 't' partition 0 offset 5: 'x' is not a number. Set\n"

@@ -3,17 +3,21 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
 from ruamel.yaml import YAML
 from streamcore.cli import main
 from streamcore.registry import installed
+from streamcore.spark.carrier import JSON_OPTION
 from streamcore_sql import Session, SqlError, parse
 from streamcore_sql.ingestion.json_schema import job_schema
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.ingestion.reading import read_job
+from streamcore_sql.ingestion.row_sql import KIND
 from streamcore_sql.ingestion.sinks import TYPES
+from streamcore_sql.statements import Option
 
 JOB = r"""
 source:
@@ -313,6 +317,34 @@ MISTAKES = {
         "line 16, column 3: sink: topic: each table has a topic of its own\n      topic: all\n"
         "      ^^^^^\nName the topics with 'route'.",
     ),
+    "a symbol beside groups": (
+        "sink-table: ods.$1",
+        "sink-table: <>.$1\n    replace-symbol: <>",
+        "line 20, column 17: route[1]: sink-table: '$1' beside 'replace-symbol'\n"
+        "        sink-table: <>.$1\n                    ^^^^^\n"
+        "Use groups or a symbol, not both.",
+    ),
+    "one topic and several": (
+        "type: upsert-kafka",
+        "type: kafka\n  topic: all\n  sink.tableId-to-topic.mapping: ods.items:x",
+        "line 18, column 3: sink: sink.tableId-to-topic.mapping: 'topic' takes the rows of every "
+        "table\n      sink.tableId-to-topic.mapping: ods.items:x\n"
+        "      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\nLeave one of them out.",
+    ),
+    "a topic for no table": (
+        "type: upsert-kafka",
+        "type: kafka\n  sink.tableId-to-topic.mapping: shop.items:x;ods.items:y",
+        "line 17, column 34: sink: sink.tableId-to-topic.mapping: no table is called 'shop.items' "
+        "at the sink\n      sink.tableId-to-topic.mapping: shop.items:x;ods.items:y\n"
+        "                                     ^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "There are ods.items, ods.orders.",
+    ),
+    "a character of no text": (
+        "name: Shop",
+        "name: Sh\x07p",
+        "line 4, column 11: not YAML: the character U+0007 is not allowed\n"
+        "      name: Sh p\n              ^\nLeave it out.",
+    ),
     "a format that tells no table": (
         "value.format: debezium-json\n  tables:\n    - name: shop.orders\n      columns: id "
         "BIGINT, amount DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED\n    - name: shop.items\n"
@@ -364,6 +396,57 @@ def test_tables_told_by_their_topic_are_the_topics_of_the_source():
     found = planned(text.replace("topic: shop", "topic: shop.orders; shop.items"))
     assert not found.source.is_open
     assert planned(text.replace("topic: shop", r"topic-pattern: shop\..*")).source.is_open
+
+
+def test_a_table_without_a_key_is_refused_where_one_is_needed():
+    text = """
+source:
+  type: datagen
+  tables:
+    - name: shop.orders
+      columns: id BIGINT
+sink:
+  type: upsert-kafka
+  properties.bootstrap.servers: localhost:9092
+"""
+    assert refusal(text) == (
+        "job.yaml, line 5, column 7: table 'shop.orders' has no primary key, and 'upsert-kafka' "
+        "needs one; set 'primary-keys' in a transform, or declare it in 'source.tables'\n"
+        "        - name: shop.orders\n          ^^^^^^^^^^^^^^^^^"
+    )
+    assert planned(text.replace("upsert-", "")).source.typed
+
+
+def test_the_sample_before_the_start_begins_like_the_job_and_leaves_dead_letters_alone():
+    text = changed("earliest-offset", "latest-offset").replace(
+        "  tables:",
+        "  scan.deser.failure-handler: dead-letter\n  scan.deser.failure-topic: dead\n  tables:",
+    )
+    source, asked = planned(text).source, {}
+
+    class Reader:
+        def __getattr__(self, name):
+            return lambda *given, **options: (asked.update(options), self)[1]
+
+        columns = (KIND,)
+
+    source.sample(SimpleNamespace(read=Reader()))
+    options = json.loads(asked[JSON_OPTION])["options"]
+    told = {key: text for key, text in options.items() if key.startswith("scan.")}
+    assert told == {
+        "scan.startup.mode": "latest-offset",
+        "scan.bounded.mode": "latest-offset",
+        "scan.deser.failure-handler": "skip",
+    }
+
+
+def test_the_name_that_is_asked_for_wins_over_that_of_the_file():
+    text = JOB + "pipeline:\n  name: told\n"
+    assert planned(text).launch.name == "told.tables"
+    session = Session(dry=True)
+    session.settings.put(Option("pipeline.name", "asked"))
+    found = prepare_job(session, text, "job.yaml", lambda: None, dry=True)
+    assert found.launch.name == "asked.tables"
 
 
 def test_exactly_once_is_refused_where_topics_could_be_forgotten():

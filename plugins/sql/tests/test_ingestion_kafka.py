@@ -10,6 +10,7 @@ import uuid
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from streamcore.cli import main
 from streamcore.testing.services.kinesis.address import ACCOUNT
 from streamcore_sql import Session
 from streamcore_sql.ingestion.planning import prepare_job
@@ -314,6 +315,34 @@ transform:
         (2, None),
         (1, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("lacks", "told"),
+    [
+        (
+            "broker",
+            "Kafka broker 127.0.0.1:1 does not answer: Connect to ipv4#127.0.0.1:1 failed: "
+            "Connection refused. Check 'properties.bootstrap.servers', that the broker is up, and "
+            "that it can be reached from here.",
+        ),
+        ("topic", "topic 'not-there' does not exist at {}; create it or correct 'topic'."),
+    ],
+)
+def test_what_is_not_there_is_told_in_one_paragraph_before_anything_starts(
+    spark, kafka, tmp_path, monkeypatch, capfd, lacks, told
+):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path / "state"))
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    brokers = "127.0.0.1:1" if lacks == "broker" else kafka.bootstrap_servers
+    given = {"brokers": brokers, "source": "not-there", "prefix": "x", "guarantee": "at-least-once"}
+    command = ["run", str(file), "--once"]
+    for name, value in given.items():
+        command += ["--var", f"{name}={value}"]
+    assert main(command) == 1
+    said = capfd.readouterr().err.splitlines()
+    assert said[1:] == [f"streamcore: source: {told.format(brokers)}"]
 
 
 AWS = """  aws.region: ${region}

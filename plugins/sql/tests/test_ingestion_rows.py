@@ -146,6 +146,20 @@ def test_a_message_that_is_no_change_is_rejected_with_a_reason():
     assert (forgiving.ignored, list(forgiving.rejected)) == (len(bad), [])
 
 
+def test_a_message_with_its_schema_names_the_option_that_reads_it():
+    change = MESSAGES["debezium-json"][0]
+    wrapped = json.dumps({"schema": {"type": "struct"}, "payload": change}).encode()
+    (found,) = decoder("debezium-json").decode([wrapped]).rejected
+    assert found.reason == (
+        "the message holds its schema beside its 'payload'; set 'debezium-json.schema-include' to "
+        "true"
+    )
+    told = decoder("debezium-json", **{"schema-include": "true"})
+    assert told.decode([wrapped]).rows.column("table").to_pylist() == ["shop.orders"]
+    (found,) = told.decode([json.dumps(change).encode()]).rejected
+    assert found.reason == "'payload' is missing; set 'debezium-json.schema-include' to false"
+
+
 def test_numbers_pass_as_they_were_written():
     text = b'{"id":12345678901234567890123,"x":1.10,"y":1e400,"s":"\\u00e9"}'
     whole = b'{"op":"c","after":%s,"source":{"table":"t"}}' % text
@@ -380,6 +394,13 @@ def test_a_row_without_its_key_is_refused():
         RowRefused, match="a row has no value for 'id', a column of its primary key"
     ):
         sent([row("+I", name="x")])
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "Straße", "a b", "%s"])
+def test_a_key_may_have_any_name(name):
+    plan = RowPlan(ORDERS, PLAN.targets, (name, "id"))
+    ((key, _),) = sent([row("+I", **{"id": 1, name: 2})], plan=plan)
+    assert json.loads(key) == {name: 2, "id": 1}
 
 
 def test_rows_become_the_columns_that_a_connector_takes():

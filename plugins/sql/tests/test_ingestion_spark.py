@@ -272,6 +272,17 @@ def test_a_rule_that_does_not_fit_a_declared_table_is_told_before_anything_start
     assert str(caught.value).startswith(f"job.yaml, {told}")
 
 
+def test_a_projection_that_drops_the_key_is_told_before_anything_starts(spark):
+    rule = "\n  - source-table: shop.orders\n    projection: amount\n"
+    with pytest.raises(SqlError) as caught:
+        Batches(spark, job(rule, tables=ORDERS))
+    assert str(caught.value) == (
+        "job.yaml, line 21, column 17: table 'shop.orders': column 'id' of its primary key is not "
+        "written; add it to the projection, or set 'primary-keys' in the transform\n"
+        "        projection: amount\n                    ^^^^^^"
+    )
+
+
 def test_a_value_that_does_not_fit_its_column_is_told_with_its_table(spark):
     text = job("\n  - source-table: shop.orders\n    filter: id > 0\n", tables=ORDERS)
     with pytest.raises(Exception, match="table shop.orders, column amount: much is not DECIMAL"):

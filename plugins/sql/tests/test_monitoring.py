@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from streamcore import Secret, reports
 from streamcore.cli import main
 from streamcore.reports import Report
+from streamcore_sql.commands.options import Given
 from streamcore_sql.display import view
 from streamcore_sql.jobs import StreamJob
 from streamcore_sql.monitoring import jobfiles, openmetrics
@@ -323,6 +325,39 @@ def sleeper(state):
         process.kill()
     process.wait(30)
     process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("folders", "told"),
+    [
+        (["/a/job/one", "/a/job/two"], "/a/job"),
+        (["s3://bucket/x"], "s3://bucket/x"),
+        (["hdfs://host:8020/a/one", "hdfs://host:8020/a/two"], "hdfs://host:8020/a"),
+        (["/a/one", "s3://bucket/two"], "/a/one, s3://bucket/two"),
+        (["s3://one/a", "s3://two/a"], "s3://one/a, s3://two/a"),
+    ],
+)
+def test_jobs_tell_where_checkpoints_are_wherever_that_is(state, capfd, folders, told):
+    run = jobfiles.begin("far", "far.sql")
+    run.queries = [{"job": "far.x", "checkpoint": each, "tables": []} for each in folders]
+    run.end("finished")
+    assert main(["jobs"]) == 0
+    line = next(line for line in capfd.readouterr().out.splitlines() if line.startswith("far"))
+    assert line.rstrip().endswith(told)
+
+
+def test_the_log_of_spark_stays_in_its_folder(state, monkeypatch):
+    seen = []
+
+    @contextmanager
+    def quiet(log):
+        seen.append(log)
+        yield
+
+    monkeypatch.setattr("streamcore_sql.quiet.quiet_start", quiet)
+    given = Given(None, None, (), (), (), (), None, verbose=False)
+    given.start_spark(SimpleNamespace(spark=None), "../../../x")
+    assert seen == [state / "logs" / "..%2F..%2F..%2Fx.log"]
 
 
 def test_a_job_is_stopped_by_its_name(sleeper, capfd):

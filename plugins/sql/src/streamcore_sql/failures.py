@@ -12,7 +12,7 @@ from .cursor import SqlText
 from .errors import SqlError, did_you_mean
 from .source import NOWHERE, Place
 
-_OURS = re.compile(r"streamcore[\w.]*\.errors\.\w+: ")
+_OURS = re.compile(r"streamcore[\w.]*\.errors\.\w+: |(?m:^)streamcore\w*(?:\.\w+)*\.[A-Z]\w*: ")
 _RAISED = re.compile(r"(?m)^(?:[\w.]+\.)?(\w*(?:Error|Exception|Failed|Interrupt)\w*): ")
 _CONDITION = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)

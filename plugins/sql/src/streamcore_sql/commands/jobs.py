@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,7 +47,6 @@ def _row(job: JobFile) -> list[str]:
         if "pendingRecords" in table
     ]
     folders = [str(query.get("checkpoint") or "") for query in job.queries]
-    checkpoint = os.path.commonpath(folders) if folders and all(folders) else ""
     errors = [query["error"] for query in job.queries if query.get("error")]
     return [
         job.name,
@@ -55,9 +55,21 @@ def _row(job: JobFile) -> list[str]:
         time.strftime("%Y-%m-%d %H:%M", time.localtime(job.started)),
         ",".join(batches),
         short(sum(waiting)) if waiting else "",
-        checkpoint,
+        _shared(folders) if folders and all(folders) else "",
         (job.error or next(iter(errors), "")).partition("\n")[0],
     ]
+
+
+def _shared(folders: Sequence[str]) -> str:
+    """The folder that all of these are in, or all of them where there is none."""
+    scheme, mark, _ = folders[0].rpartition("://")
+    start = scheme + mark
+    try:
+        common = os.path.commonpath([folder.removeprefix(start) for folder in folders])
+    except ValueError:  # some are here and some elsewhere
+        common = ""
+    alike = all(folder.startswith(start) for folder in folders) and common.strip("/")
+    return start + common if alike else ", ".join(folders)
 
 
 @click.command()

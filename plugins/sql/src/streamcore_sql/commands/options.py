@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 from streamcore.cli.output import State
@@ -59,7 +60,7 @@ class Given:
         from ..quiet import quiet_start
         from ..settings import state_folder
 
-        log = None if self.verbose else state_folder() / "logs" / f"{name}.log"
+        log = None if self.verbose else state_folder() / "logs" / f"{quote(name, safe='')}.log"
         with quiet_start(log):
             session.spark  # noqa: B018 - asking for it starts it
         return log

@@ -6,6 +6,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,8 @@ def run(
     time. Ctrl-C lets the batch at hand finish, then stops; a second one stops at once.
     """
     text, shown = read_script(script)
+    if name:  # wins over what a job file says
+        given = replace(given, settings=[("pipeline.name", name), *given.settings])
     name = name or Path(shown).stem
     return run_script(
         text,

@@ -116,23 +116,35 @@ class TableWriter:
         self, table: TableId, shape: Shape, columns: Sequence[Column] | None = None
     ) -> RowPlan:
         rule = self._job.transform_of(table)
+        key = self.key_of(table, shape, columns)
+        targets = tuple(self._sink.target(name) for name in self._router.sinks_of(table))
+        keep = shape.names if columns is None and shape.left_out else None
+        partition_keys = rule.partition_keys if rule else ()
+        return RowPlan(table, targets, key, partition_keys, keep)
+
+    def key_of(
+        self, table: TableId, shape: Shape, columns: Sequence[Column] | None = None
+    ) -> tuple[str, ...]:
+        """The key of a table, whose rows become these columns; raises RowRefused if there is none.
+
+        A table that only its rows describe may have its key in columns that are not known yet.
+        """
+        rule = self._job.transform_of(table)
         key = (rule.primary_key if rule else ()) or shape.key
         names = shape.names if columns is None else [column.name for column in columns]
         if columns is not None or self._source.typed:
             missing = [name for name in key if name not in names]
             if missing:
                 raise RowRefused(
-                    f"table '{table}': column '{missing[0]}' of its primary key is not written"
+                    f"table '{table}': column '{missing[0]}' of its primary key is not written; "
+                    "add it to the projection, or set 'primary-keys' in the transform"
                 )
         if self._sink.needs_key and not key:
             raise RowRefused(
                 f"table '{table}' has no primary key, and 'upsert-kafka' needs one; set "
                 "'primary-keys' in a transform, or declare it in 'source.tables'"
             )
-        targets = tuple(self._sink.target(name) for name in self._router.sinks_of(table))
-        keep = shape.names if columns is None and shape.left_out else None
-        partition_keys = rule.partition_keys if rule else ()
-        return RowPlan(table, targets, key, partition_keys, keep)
+        return key
 
     def _changed(self, batch: DataFrame, branch: Branch) -> tuple[DataFrame, list[RowPlan]]:
         """Rows that a transform changes: typed for it, and back to text."""

@@ -55,6 +55,7 @@ class _Debezium(Struct, gc=False):
     before: Raw = _ABSENT
     after: Raw = _ABSENT
     source: _Where | None = None
+    payload: Raw = _ABSENT
 
 
 class _Wrapped(Struct, gc=False):
@@ -134,13 +135,18 @@ def _images(
 
 def _debezium(message: _Debezium) -> list[Change]:
     where = message.source or _Where()
+    if message.payload and message.op is None:
+        raise _Odd(
+            "the message holds its schema beside its 'payload'; set 'debezium-json.schema-include' "
+            "to true"
+        )
     table = _name(where.db, where.schema, where.table)
     return _images(table, message.op, message.before, message.after, "crud")
 
 
 def _wrapped(message: _Wrapped) -> list[Change]:
     if message.payload is None:
-        raise _Odd("'payload' is missing; is 'schema-include' meant?")
+        raise _Odd("'payload' is missing; set 'debezium-json.schema-include' to false")
     return _debezium(message.payload)
 
 

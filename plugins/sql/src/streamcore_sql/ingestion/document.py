@@ -8,6 +8,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.reader import ReaderError
 from streamcore.values import URL_LOGIN, is_sensitive
 
 from ..source import Place, Source
@@ -76,6 +77,10 @@ def read(text: str, name: str) -> Node:
         root = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
         raise _told(error, plain) from None
+    except ReaderError as error:
+        at = min(error.position, len(text))
+        trouble = f"not YAML: the character U+{ord(text[at : at + 1] or ' '):04X} is not allowed"
+        raise JobFileError(trouble, Place(plain, at, at + 1), "Leave it out.") from None
     except (YAMLError, ValueError, RecursionError) as error:
         raise JobFileError(f"'{name}' is not YAML: {str(error).splitlines()[0]}") from None
     if root is None:

@@ -60,6 +60,9 @@ class Columns:
 
     def __init__(self, table: TableId, names: Sequence[str], what: str) -> None:
         self._table, self._names, self._what = table, names, what
+        if any(character in '"\\' or character < " " for name in names for character in name):
+            self._raws = self._by_name  # names that msgspec does not take for fields
+            return
         fields = [f"c{at}" for at in range(len(names))]
         record = msgspec.defstruct(
             "Columns",
@@ -69,12 +72,11 @@ class Columns:
         )
         self._decode = msgspec.json.Decoder(record).decode
         self._values: Callable[[Any], Any] = attrgetter(*fields)
-        self._is_one = len(fields) == 1
+        self._raws = self._by_field if len(fields) > 1 else self._by_one_field
 
     def of(self, row: bytes) -> list[bytes]:
         """The columns' JSON texts; raises RowRefused where one has no value."""
-        values = self._values(self._decode(row))
-        texts = [bytes(values)] if self._is_one else list(map(bytes, values))
+        texts = list(map(bytes, self._raws(row)))
         for at, text in enumerate(texts):
             if text in (b"", b"null"):
                 raise RowRefused(
@@ -84,6 +86,17 @@ class Columns:
             if b"\\" in text:  # a text may be escaped in several ways, and equal keys are bytes
                 texts[at] = _quoted(msgspec.json.decode(text))
         return texts
+
+    def _by_field(self, row: bytes) -> Iterable[Raw]:
+        found: Iterable[Raw] = self._values(self._decode(row))
+        return found
+
+    def _by_one_field(self, row: bytes) -> Iterable[Raw]:
+        return (self._values(self._decode(row)),)
+
+    def _by_name(self, row: bytes) -> Iterable[Raw]:
+        members = _members(row)
+        return [members.get(name, Raw()) for name in self._names]
 
 
 def _plain(text: bytes) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamcore import Column
+from streamcore import Column, StreamcoreError
 
 from ..errors import SqlError
-from ..failures import spark_errors
+from ..failures import message_of, spark_errors
 from ..fingerprint import Fingerprint
 from ..jobs import Job as Running
 from ..jobs import StreamJob
@@ -22,13 +22,13 @@ from ..planner.modes import APPEND
 from ..statements import CreateFunction, Name, Option
 from .batches import TableWriter
 from .dry_run import plan_text
-from .errors import Problems
+from .errors import Problems, RowRefused
 from .expressions import sql_text, told_at
 from .model import Job, RouteMode, RuntimeMode
 from .packed_writer import TablesDataSource
 from .reading import read_job
 from .routing import Router, TableId
-from .shapes import Shapes, is_local
+from .shapes import Shape, Shapes, is_local
 from .sinks import SinkPlan, plan_sink
 from .sources import SourcePlan, look, plan_source
 
@@ -76,45 +76,59 @@ class PlannedJob:
 
     def check_rules(self, *, sample: bool) -> None:
         """Try every transform on the tables that are known: declared, or found in a sample."""
-        self.session.planner  # noqa: B018 - asking for it makes functions known to Spark
-        declared = {
-            table: found
-            for table in self.job.source.names
-            if (found := self.job.source.declared(table)) is not None
+        source = self.job.source
+        if sample or self.job.transforms:
+            self.session.planner  # noqa: B018 - asking for it makes functions known to Spark
+        self._shapes.load(source.declared)
+        known = {
+            table: Shape(found, key=found.primary_key)
+            for table in source.names
+            if (found := source.declared(table)) is not None
         }
-        self._shapes.load(self.job.source.declared)
-        known: dict[TableId, Sequence[Column]] = {t: each.columns for t, each in declared.items()}
-        known |= {table: shape.columns for table, shape in self._shapes.known.items()}
-        if sample and not self._shapes.known and not self.job.source.is_closed:
+        known |= self._shapes.known
+        if sample and not self._shapes.known and not source.is_closed:
             known = {**self._sampled(), **known}
         problems = Problems()
-        for table, columns in known.items():
-            rule = self.job.transform_of(table)
-            if rule is not None:
-                try:
-                    self._writer.check(self.session.spark, columns, rule)
-                except SqlError as error:
-                    problems.take(error)
+        for table, shape in known.items():
+            self._check_table(table, shape, problems)
         problems.raise_any()
         idle = self.router.idle(known) if known else []
         for at in idle:
             selector = self.job.routes[at].route.source.text
             self._notes.append(f"route[{at + 1}]: '{selector}' is for no table known so far")
 
-    def _sampled(self) -> dict[TableId, Sequence[Column]]:
-        """The columns of tables found in a sample; they serve to check the rules, no more."""
-        frame = self.source.sample(self.session.spark)
-        if frame is None:
-            return {}
+    def _check_table(self, table: TableId, shape: Shape, problems: Problems) -> None:
+        """Complain about a transform that does not fit a table, and about a key that is missing."""
+        rule = self.job.transform_of(table)
+        try:
+            columns = self._writer.check(self.session.spark, shape.columns, rule) if rule else None
+            if shape.key or self.source.typed:  # else messages may tell it yet
+                self._writer.key_of(table, shape, columns)
+        except SqlError as error:
+            problems.take(error)
+        except RowRefused as error:
+            declared = [each.node for each in self.job.source.tables if each.selector.match(table)]
+            places = [rule.projection] if rule and rule.projection else declared
+            problems.add(str(error), (*places, self.job.source.node)[0])
+
+    def _sampled(self) -> dict[TableId, Shape]:
+        """The tables found in a sample; they serve to check the rules, no more."""
+        from pyspark.errors import PySparkException
+
+        try:
+            frame = self.source.sample(self.session.spark)
+            seen = look(frame) if frame is not None else []
+        except PySparkException as error:
+            raise StreamcoreError(f"source: {message_of(error)}") from error
         found = Shapes(self.job.pipeline.behavior)
-        wanted = [each for each in look(frame) if self.job.source.wants(each.table)]
+        wanted = [each for each in seen if self.job.source.wants(each.table)]
         declared = {
             each.table: table
             for each in wanted
             if (table := self.job.source.declared(each.table)) is not None
         }
         found.learn(wanted, declared)
-        return {table: shape.columns for table, shape in found.known.items()}
+        return found.known
 
     def start(self) -> Running:
         """Start the one query of the job."""
@@ -178,7 +192,7 @@ def prepare_job(
         ("pipeline.name", pipeline.name),
         ("table.local-time-zone", pipeline.time_zone),
     ):
-        if value:
+        if value and not (key == "pipeline.name" and session.settings.get(key)):
             session.settings.put(Option(key, value))
     if pipeline.runtime_mode is RuntimeMode.BATCH:
         session.settings.once = True
@@ -203,10 +217,7 @@ def prepare_job(
     if not dry or job.transforms:
         start()
     planned = PlannedJob(session, job, router, source, sink, launch)
-    if not dry:
-        planned.check_rules(sample=True)
-    elif job.transforms:
-        planned.check_rules(sample=False)
+    planned.check_rules(sample=not dry)
     return planned
 
 
@@ -230,6 +241,11 @@ def _refuse_idle_rules(job: Job, router: Router, problems: Problems) -> None:
     for at, rule in enumerate(job.transforms):
         if not any(rule.source.match(table) for table in names):
             rules.append((f"transform[{at + 1}]", rule.node))
+    sinks = {name for table in names for name in router.sinks_of(table)}
+    for name in sorted(job.sink.topics.keys() - sinks):
+        mapping = job.sink.node.members["sink.tableId-to-topic.mapping"]
+        trouble = f"sink: {mapping.key}: no table is called '{name}' at the sink"
+        problems.add(trouble, mapping, f"There are {', '.join(sorted(sinks))}.")
     for label, node in rules:
         selector = node.members["source-table"]
         trouble = f"{label}: source-table: '{selector.text}' matches no table"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from streamcore import Table
@@ -231,6 +232,10 @@ class _Reading:
                 count = source.groups
                 hint = f"'source-table' has {count} group{'s' * (count != 1)} in parentheses."
                 self._problems.add(trouble, node, hint)
+                continue
+            if symbol and (captured := re.search(r"\$\d+", target)):
+                trouble = f"{section.label}: sink-table: '{captured[0]}' beside 'replace-symbol'"
+                self._problems.add(trouble, node, "Use groups or a symbol, not both.")
                 continue
             if symbol and symbol not in target:
                 trouble = f"{section.label}: replace-symbol: '{symbol}' is not in 'sink-table'"

@@ -203,6 +203,10 @@ def _kafka(job: Job, name: str, section: Section, problems: Problems) -> SinkPla
     given = {key: text for key, text in _exactly_once(job, name).items() if key not in ours}
     kept, writing = _apart(given, (f"{envelope}.", f"value.{envelope}."))
     topic = str(sink.options.get("topic", ""))
+    if topic and sink.topics:
+        node = sink.node.members["sink.tableId-to-topic.mapping"]
+        trouble = f"sink: {node.key}: 'topic' takes the rows of every table"
+        problems.add(trouble, node, "Leave one of them out.", key=True)
     checked = {**kept, "topic": topic or "any", "format": envelope}
     checked |= {f"{envelope}.{key}": text for key, text in writing.items()}
     connector, notes = ends.build(sink, "sink", checked, problems, (*COMMON, *ours))

@@ -67,16 +67,18 @@ class SourcePlan:
         return self._rows(spark.readStream, self.options)
 
     def sample(self, spark: SparkSession) -> DataFrame | None:
-        """Some of the rows that are there now, if the source can say where that ends."""
+        """Some of the rows the job would begin with, if the source can say where they end."""
         if not self.tells_shapes or not ends.has_option(self.connector, "scan.bounded.mode"):
             return None
         kept = {
             key: text
             for key, text in self.options.items()
-            if not key.startswith(("scan.startup.", "scan.bounded."))
+            if not key.startswith(("scan.bounded.", "scan.deser.failure-"))
         }
-        bounds = {"scan.startup.mode": "earliest-offset", "scan.bounded.mode": "latest-offset"}
-        return self._rows(spark.read, {**kept, **bounds}).limit(SAMPLE)
+        own = {"scan.bounded.mode": "latest-offset"}
+        if ends.has_option(self.connector, "scan.deser.failure-handler"):
+            own["scan.deser.failure-handler"] = "skip"  # the job itself will meet them, and tell
+        return self._rows(spark.read, {**kept, **own}).limit(SAMPLE)
 
     def _rows(self, reader: object, options: Mapping[str, str | Secret]) -> DataFrame:
         schema = spark_schema(self.table.columns)
