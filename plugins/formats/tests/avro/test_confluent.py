@@ -212,6 +212,11 @@ def test_a_required_column_the_writer_does_not_have_is_named(client, options, su
 
 
 MICROS = {"type": "long", "logicalType": "timestamp-micros"}
+LOCAL_MILLIS = {"type": "long", "logicalType": "local-timestamp-millis"}
+DAY = {"type": "int", "logicalType": "date"}
+MAY = dt.date(2024, 5, 6)
+NOON = dt.time(12)
+TIME_MILLIS = {"type": "int", "logicalType": "time-millis"}
 TIME_MICROS = {"type": "long", "logicalType": "time-micros"}
 SCALE_4 = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 4}
 FIXED_5 = {"type": "fixed", "name": "d", "size": 5, "logicalType": "decimal", "precision": 9}
@@ -243,6 +248,17 @@ BEFORE_1970_IN_MILLIS = dt.datetime(1969, 12, 31, 23, 59, 59, 999000)
         ("bytes", "BYTES", "é".encode(), "STRING", "é"),
         ("string", "STRING", "é", "BYTES", "é".encode()),
         ("float", "FLOAT", 0.5, "DOUBLE", 0.5),
+        (
+            LOCAL_MILLIS,
+            "TIMESTAMP(3)",
+            BEFORE_1970_IN_MILLIS,
+            "TIMESTAMP(3)",
+            BEFORE_1970_IN_MILLIS,
+        ),
+        (DAY, "DATE", MAY, "INT", 19_849),
+        ("int", "INT", 19_849, "DATE", MAY),
+        ("long", "BIGINT", -1, "TIMESTAMP(3)", BEFORE_1970_IN_MILLIS),
+        (SCALE_4, "DECIMAL(9, 4)", Decimal("1.2500"), "BYTES", b"\x30\xd4"),
     ],
 )
 def test_values_keep_their_meaning_in_another_type(
@@ -269,6 +285,11 @@ def test_values_keep_their_meaning_in_another_type(
             "DECIMAL(9, 2)",
             "does not fit DECIMAL(9, 2)",
         ),
+        (DAY, "DATE", MAY, "TIMESTAMP(3)", "'a': date cannot be read as timestamp-millis"),
+        (DAY, "DATE", MAY, "TIME(3)", "'a': date cannot be read as time-millis"),
+        (TIME_MICROS, "TIME(6)", NOON, "TIMESTAMP(3)", "time-micros cannot be read as timestamp"),
+        (TIME_MILLIS, "TIME(3)", NOON, "DATE", "'a': time-millis cannot be read as date"),
+        (SCALE_4, "DECIMAL(9, 4)", Decimal("1.25"), "STRING", "decimal cannot be read as string"),
     ],
 )
 def test_what_would_change_a_value_is_rejected(

@@ -100,6 +100,18 @@ def test_null_rows_that_would_fill_memory_are_refused():
     assert "expands to more than" in decoded.rejected[0].reason
 
 
+def test_a_union_of_null_alone_is_always_null():
+    writer = record(a=["null"], b="int")
+    assert decode(writer, {"a": "INT", "b": "INT"}, [b"\x00\x0e"]).rows.to_pylist() == [
+        {"a": None, "b": 7}
+    ]
+    refused = decode(writer, {"a": "INT NOT NULL", "b": "INT"}, [b"\x00\x0e", b"\x02\x0e"])
+    assert [why for _, why in refused.rejected] == [
+        "'a': null, but it is NOT NULL",
+        "'a': union branch 1 of 1 at byte 0",
+    ]
+
+
 def test_a_type_inside_itself_is_followed_only_so_deep():
     tree = {"type": "record", "name": "t", "fields": [{"name": "next", "type": ["null", "t"]}]}
     writer = record(a=tree, b="int")

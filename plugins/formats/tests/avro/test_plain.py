@@ -129,6 +129,9 @@ def test_json_carries_infinities_as_text(value):
         (b'{"a":null,"b":"\xff"}', "UTF-8"),
         (b'{"a":null,"b":"x"} {', "trailing"),
         (b'{"a":' * 50_000, "too deeply"),
+        (b'{"a":{"int":' + b"1" * 400 + b'},"b":"x"}', "1111... does not fit INT"),
+        (b'{"a":{"' + b"t" * 400 + b'":1},"b":"x"}', "tttt...' is no branch of the union"),
+        (b'{"a":null,"b":"x","' + b"n" * 400 + b'":1}', "nnnn...' is unknown"),
     ],
 )
 def test_bad_json_is_rejected_with_the_place(message, why):
@@ -137,7 +140,38 @@ def test_bad_json_is_rejected_with_the_place(message, why):
     decoded = Avro(encoding=Encoding.JSON).decoder(schema).decode([good, message, good])
     assert [index for index, _ in decoded.rejected] == [1]
     assert why in decoded.rejected[0].reason
+    assert len(decoded.rejected[0].reason) < 200
     assert decoded.origin.to_pylist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("sql", "value", "why"),
+    [
+        ("DOUBLE", b"1" * 400, "'a': 111"),
+        ("DOUBLE", b"1" * 5_000, "out of range"),
+        ("DOUBLE", b"1e400", "out of range"),
+        ("FLOAT", b"-1e300", "'a': -1e+300 does not fit FLOAT"),
+        ("FLOAT", b"3.4028235677973366e38", "'a': 3.4028235677973366e+38 does not fit FLOAT"),
+        ("DECIMAL(4, 2)", b'"' + b"9" * 400 + b'"', "'a': decimal '999"),
+    ],
+)
+def test_json_numbers_too_large_for_their_column_are_rejected(sql, value, why):
+    schema = arrow_schema({"a": f"{sql} NOT NULL"})
+    good = b'{"a":"d"}' if sql.startswith("DECIMAL") else b'{"a":1.5}'
+    decoder = Avro(encoding=Encoding.JSON).decoder(schema)
+    decoded = decoder.decode([good, b'{"a":' + value + b"}", good])
+    assert decoded.origin.to_pylist() == [0, 2]
+    [(_, reason)] = decoded.rejected
+    assert why in reason
+    assert len(reason) < 200
+
+
+def test_json_numbers_that_just_fit_are_read():
+    schema = arrow_schema({"a": "FLOAT NOT NULL", "b": "DOUBLE NOT NULL"})
+    messages = [b'{"a":3.4028235e38,"b":1e308}', b'{"a":"-Infinity","b":"Infinity"}']
+    rows = Avro(encoding=Encoding.JSON).decoder(schema).decode(messages).rows.to_pylist()
+    assert rows[0] == {"a": 3.4028234663852886e38, "b": 1e308}
+    assert rows[1] == {"a": float("-inf"), "b": float("inf")}
 
 
 # --- the schema a table gets --------------------------------------------------------------

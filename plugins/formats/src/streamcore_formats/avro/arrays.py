@@ -128,7 +128,10 @@ def _has_twins(maps: pa.MapArray) -> bool:
 
 
 def _choice(plan: resolve.Choice) -> Convert:
-    return converter(next(branch for branch in plan.branches if branch is not None))
+    branch = next((branch for branch in plan.branches if branch is not None), None)
+    if branch is None:  # a union of null alone
+        raise Unsupported(plan.writer.label)
+    return converter(branch)
 
 
 def _whole(plan: resolve.Whole) -> Convert:

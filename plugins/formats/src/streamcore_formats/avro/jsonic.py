@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 from streamcore import Decoded, RecordError, Rejected
 
+from ..numbers import FLOAT_LIMIT
 from . import resolve
 from .cursor import BadDatum
 from .exact import decimal_from, sql
@@ -57,17 +58,24 @@ def _reader(plan: resolve.Plan) -> Read:
         case resolve.Whole():
             return lambda value: _whole(plan, value)
         case resolve.Digits():
-            return lambda value: decimal_from(_latin(value), plan.scale, plan.arrow, f"'{value}'")
+            return lambda value: decimal_from(_latin(value), plan.scale, plan.arrow, _quoted(value))
         case _:
             return _simple(plan)
 
 
 def _expect(value: Any, kind: type | tuple[type, ...], what: str) -> Any:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        shown = json.dumps(value, ensure_ascii=False)
-        shown = shown if len(shown) < 60 else shown[:57] + "..."
-        raise BadDatum(f"expected {what}, found {shown}")
+        raise BadDatum(f"expected {what}, found {_shown(value)}")
     return value
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if len(text) < 60 else f"'{text[:57]}...'"
 
 
 def _latin(value: Any) -> bytes:
@@ -82,7 +90,7 @@ def _whole(plan: resolve.Whole, value: Any) -> int:
     number: int = _expect(value, int, plan.writer.kind) * plan.up // plan.down
     if plan.low <= number <= plan.high:
         return number
-    raise BadDatum(f"{value} does not fit {sql(plan.arrow)}")
+    raise BadDatum(f"{_shown(value)} does not fit {sql(plan.arrow)}")
 
 
 def _simple(plan: resolve.Plan) -> Read:
@@ -94,10 +102,18 @@ def _simple(plan: resolve.Plan) -> Read:
     if kind == "string":
         return lambda value: _expect(value, str, "text")
 
+    limit = FLOAT_LIMIT if pa.types.is_float32(plan.arrow) else math.inf
+
     def read_float(value: Any) -> float:
         if isinstance(value, str) and value in _SPECIAL:
             return _SPECIAL[value]
-        return float(_expect(value, (int, float), "a number"))
+        try:
+            number = float(_expect(value, (int, float), "a number"))
+        except OverflowError:  # a whole number of hundreds of digits
+            number = math.inf
+        if abs(number) < limit:
+            return number
+        raise BadDatum(f"{_shown(value)} does not fit {sql(plan.arrow)}")
 
     return read_float
 
@@ -123,7 +139,8 @@ def _struct(plan: resolve.Struct) -> Read:
                 bad.path.append(name)
                 raise
         if len(value) > len(steps):
-            raise BadDatum(f"'{next(name for name in value if name not in known)}' is unknown")
+            unknown = next(name for name in value if name not in known)
+            raise BadDatum(f"{_quoted(unknown)} is unknown")
         return dict(zip(plan.names, values, strict=True))
 
     return read
@@ -153,7 +170,7 @@ def _choice(plan: resolve.Choice) -> Read:
         tag, inner = next(iter(value.items()))
         step = reads.get(tag)
         if step is None:
-            raise BadDatum(f"'{tag}' is no branch of the union; there are {kinds}")
+            raise BadDatum(f"{_quoted(tag)} is no branch of the union; there are {kinds}")
         return step(inner)
 
     return read

@@ -127,7 +127,8 @@ def _resolve(writer: Type, reader: Type, field: pa.Field) -> Plan:
     if writer.kind == "null":
         return Nothing(*base)
     bare, _ = reader.without_null()
-    if bare.kind not in _PROMOTIONS[writer.kind] and not _both_times(writer, bare):
+    promoted = bare.kind in _PROMOTIONS[writer.kind] or _both_times(writer, bare)
+    if not promoted or _differ_in_meaning(writer, bare):
         return Impossible(*base, f"{writer.label} cannot be read as {bare.label}")
     if writer.kind == "record":
         return _resolve_record(writer, bare, field)
@@ -147,6 +148,17 @@ def _resolve(writer: Type, reader: Type, field: pa.Field) -> Plan:
 
 def _both_times(writer: Type, reader: Type) -> bool:
     return writer.logical.startswith("time-") and reader.logical.startswith("time-")
+
+
+def _differ_in_meaning(writer: Type, reader: Type) -> bool:
+    """Whether the same bytes would be another value: days read as milliseconds, or as text."""
+    meanings = {_meaning(writer), _meaning(reader)} - {""}
+    return len(meanings) > 1 or (writer.logical == "decimal" and reader.kind == "string")
+
+
+def _meaning(avro: Type) -> str:
+    """What a logical type speaks of, whatever its unit; empty for plain types."""
+    return avro.logical.removeprefix("local-").partition("-")[0]
 
 
 def _resolve_record(writer: Type, reader: Type, field: pa.Field) -> Plan:
