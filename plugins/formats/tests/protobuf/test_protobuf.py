@@ -245,6 +245,41 @@ def test_a_required_field_must_be_there(options):
     assert decoded.rejected[0].reason == "'id' is required but not set"
 
 
+OPTION = "google.protobuf.descriptor_pb2.UninterpretedOption"
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (b"\x12\x03\x0a\x01a", "'name[0].is_extension' is required but not set"),
+        (
+            b"\x12\x02\x10\x01" + b"\x12\x05\x0a\x01a\x10\x01" * 2 + b"\x12\x00",
+            "'name[0].name_part', 'name[3].name_part', 'name[3].is_extension' "
+            "are required but not set",
+        ),
+        (
+            b"\x12\x00" * 1_000_000,
+            "'name[0].name_part', 'name[0].is_extension', 'name[1].name_part' and others "
+            "are required but not set",
+        ),
+    ],
+)
+def test_of_many_required_fields_a_few_are_named(message, why):
+    decoder = Protobuf(message=OPTION).decoder(arrow_schema({"identifier_value": "STRING"}))
+    decoded = decoder.decode([b"\x1a\x01a", message])
+    assert decoded.rows.to_pylist() == [{"identifier_value": "a"}]
+    [(_, reason)] = decoded.rejected
+    assert reason == why
+
+
+def test_the_first_hundred_thousand_fields_are_looked_at_for_what_is_wrong():
+    decoder = Protobuf(message=OPTION).decoder(arrow_schema({"positive_int_value": "BIGINT"}))
+    field, cut = b"\x20\x01", b"\x22\xff"
+    [near, far] = decoder.decode([field * 99_999 + cut, field * 5_000_000 + cut]).rejected
+    assert near.reason == "'positive_int_value' at byte 199998: ends inside a length"
+    assert far.reason == "broken after byte 200000; the 100000 fields before are fine"
+
+
 def test_not_null_columns_must_be_set(options, make):
     plugin = build("protobuf", options("two.Containers"))
     schema = arrow_schema({"inner": "ROW<x INT NOT NULL>", "ints": "ARRAY<INT>"})

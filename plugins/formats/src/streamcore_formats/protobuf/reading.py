@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -14,6 +15,8 @@ from .columns import is_map
 from .wire import diagnosis
 
 Get = Callable[[Any], Any]
+_SHOWN = 3
+"""How many missing fields a rejection names."""
 
 
 class BadMessage(Exception):  # noqa: N818 - never leaves this package, and reads better
@@ -70,8 +73,7 @@ class ProtobufDecoder:
             try:
                 found: Any = parse(data)
                 if self._has_required and not found.IsInitialized():
-                    missing = ", ".join(f"'{n}'" for n in found.FindInitializationErrors())
-                    raise BadMessage(f"{missing} is required but not set")
+                    raise BadMessage(_complaint(found))
             except DecodeError as error:
                 why = diagnosis(data, self._class.DESCRIPTOR) or str(error)
                 rejected.append(Rejected(index, why))
@@ -99,6 +101,43 @@ class ProtobufDecoder:
             for column, value in zip(columns, values, strict=True):
                 column.append(value)
         return columns, origin
+
+
+def _complaint(message: Any) -> str:
+    """Which fields are required but not set; protobuf would list millions of them."""
+    missing = [_short(name) for name in itertools.islice(_missing(message, ""), _SHOWN + 1)]
+    more = " and others" if len(missing) > _SHOWN else ""
+    verb = "is" if len(missing) == 1 else "are"
+    return f"{', '.join(missing[:_SHOWN])}{more} {verb} required but not set"
+
+
+def _short(name: str) -> str:
+    return f"'{name}'" if len(name) <= 60 else f"'{name[:60]}...'"
+
+
+def _missing(message: Any, path: str) -> Iterator[str]:
+    """The paths of required fields that are not set."""
+    for field in message.DESCRIPTOR.fields:
+        if field.is_required and not message.HasField(field.name):
+            yield path + field.name
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        for name, part in _parts(field, value):
+            if not part.IsInitialized():
+                yield from _missing(part, f"{path}{name}.")
+
+
+def _parts(field: Any, value: Any) -> Iterator[tuple[str, Any]]:
+    """The messages that a field holds, each with its name."""
+    name = f"({field.full_name})" if field.is_extension else field.name
+    if is_map(field):
+        if field.message_type.fields_by_name["value"].message_type is not None:
+            yield from ((f"{name}[{key}]", value[key]) for key in value)
+    elif field.is_repeated:
+        yield from ((f"{name}[{position}]", part) for position, part in enumerate(value))
+    else:
+        yield name, value
 
 
 def _named(name: str, get: Get, message: Any) -> Any:
