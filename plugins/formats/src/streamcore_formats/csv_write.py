@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from streamcore import RecordError
 
 from .arrow_texts import data_of
 from .csv import Csv
 from .json_few import FEW, values_of
 from .json_write import Style, join, messages_of, piece, slices, text_groups, where_valid
+from .not_null import forbid_nulls
 
 _as_json = msgspec.json.Encoder().encode
 _LONG = 24  # a longer text is quoted without looking at it
@@ -78,10 +78,8 @@ class CsvEncoder:
         return self._quoting.few(values)
 
     def _cells(self, column: pa.Array, field: pa.Field, start: int) -> pa.StringArray:
+        forbid_nulls(column, field, start)
         array = column if column.type == field.type else column.cast(field.type)
-        if array.null_count and not field.nullable:
-            row = start + pc.index(array.is_null(), True).as_py()
-            raise RecordError(f"row {row}, column '{field.name}': NULL, but it is NOT NULL")
         if _is_number(array.type):
             return self._plain(array)
         return self._quoting.of(self._plain(array))

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from streamcore import RecordError
 
 from . import numbers, temporal
 from .arrow_texts import data_of
+from .not_null import forbid_nulls
 
 _CHUNK_ROWS = 16_384
 _CHUNK_BYTES = 16 * 2**20  # far below the 2 GiB that one Arrow string array can hold
@@ -58,10 +58,8 @@ def row_texts(
     """Each row as the text of a JSON object; `start` is the first row's number in errors."""
     pieces = []
     for field, column in zip(schema, rows.columns, strict=True):
+        forbid_nulls(column, field, start)
         array = column if column.type == field.type else column.cast(field.type)
-        if array.null_count and not field.nullable:
-            row = start + pc.index(array.is_null(), True).as_py()
-            raise RecordError(f"row {row}, column '{field.name}': NULL, but it is NOT NULL")
         pieces.append(piece(array, style))
     return _object(schema.names, pieces, rows.num_rows, style.ignore_nulls)
 

@@ -23,6 +23,7 @@ from .decoding import (
     doubt_everything,
     wanted_fields,
 )
+from .not_null import forbid_nulls
 from .raw import Endianness, Raw
 from .unreadable import Unreadable
 
@@ -178,7 +179,7 @@ def _encoded(text: str, charset: str) -> bytes:
 
 
 class RawEncoder:
-    """Writes the one column; NULL is a message without a value."""
+    """Writes the one column; NULL is a message without a value, unless it is NOT NULL."""
 
     def __init__(self, plugin: Raw, schema: pa.Schema) -> None:
         self._plugin, self._field = plugin, schema.field(0)
@@ -188,6 +189,7 @@ class RawEncoder:
         self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
     ) -> Sequence[bytes | None]:
         column = rows.column(0)
+        forbid_nulls(column, self._field)
         kind = self._field.type
         values = (column if column.type == kind else column.cast(kind)).to_pylist()
         if pa.types.is_string(kind):
