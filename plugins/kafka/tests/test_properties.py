@@ -168,8 +168,10 @@ def test_each_client_gets_only_its_own_settings():
 
 def test_client_ids_begin_with_what_the_user_chose():
     assert client_id({}) == "streamcore"
-    assert client_id({"client.id": "mine"}, "sink") == "mine-sink"
+    assert client_id({"client.id": "mine"}, "consumer") == "mine"
     assert client_id({"client.id.prefix": "team", "client.id": "mine"}) == "team"
+    names = [translated({"client.id.prefix": "team"}, role)["client.id"] for role in Role]
+    assert names == ["team-consumer", "team-producer", "team-enumerator-admin-client"]
 
 
 def test_an_idempotent_producer_is_the_default_unless_settings_rule_it_out():

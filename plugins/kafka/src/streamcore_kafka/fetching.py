@@ -13,7 +13,7 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamcore import ConnectionFailed, DataLossError
@@ -62,7 +62,7 @@ class Fetcher:
         self._heard_from_broker = False
         self.lost = self.bytes = 0
 
-    def chunks(self) -> Iterator[list[Any]]:
+    def chunks(self) -> Generator[list[Any], None, None]:
         """Yield messages in chunks of bounded size, each partition in its order."""
         yield from self._first_ranges()
         if self._later:

@@ -41,6 +41,14 @@ class Role(Enum):
     ADMIN = frozenset[str]()
 
 
+_SUFFIXES = {
+    Role.CONSUMER: "consumer",
+    Role.PRODUCER: "producer",
+    Role.ADMIN: "enumerator-admin-client",
+}
+"""What follows 'client.id.prefix'; no numbers of tasks, for a client serves one after the other."""
+
+
 def check_properties(properties: Settings) -> Iterator[Problem]:
     """Complain about settings no client would take; asks neither a client nor a broker."""
     given = _by_lower_key(properties)
@@ -75,15 +83,17 @@ def translated(properties: Settings, role: Role) -> dict[str, str | Secret]:
     settings |= store_settings(given)
     settings |= {key: value for key, value in _login_settings(given).items() if value}
     settings |= _adjusted(given, role)
-    settings["client.id"] = client_id(properties)
+    settings["client.id"] = client_id(properties, _SUFFIXES[role])
     return settings
 
 
 def client_id(properties: Settings, suffix: str = "") -> str:
-    """How the broker's logs and quotas name a client of this table."""
+    """How the broker's logs and quotas name a client; one that the user named is called just so."""
     given = _by_lower_key(properties)
-    prefix = text(given.get("client.id.prefix")) or text(given.get("client.id")) or "streamcore"
-    return f"{prefix}-{suffix}" if suffix else prefix
+    prefix = text(given.get("client.id.prefix"))
+    if not prefix and (whole := text(given.get("client.id"))):
+        return whole
+    return "-".join(filter(None, (prefix or "streamcore", suffix)))
 
 
 def secrets_of(properties: Settings) -> frozenset[str]:
