@@ -1,17 +1,22 @@
 """`streamcore infer` and `why`: tables from samples, reasons for messages."""
 
 import json
+import threading
+import time
 from datetime import datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from confluent_kafka import Producer
 from streamcore.cli import main
+from streamcore.testing.services.kinesis.address import ACCOUNT
 from streamcore_sql import Session, parse
 from streamcore_sql.inference.avro_schema import avro_columns
 from streamcore_sql.inference.detection import detect
 from streamcore_sql.inference.sampling import Message
 from streamcore_sql.inference.statement import create_table
 from streamcore_sql.planner.binding import bind
+from streamcore_sql.statements import PhysicalColumn
 
 OPTIONS = {
     "connector": "kafka",
@@ -158,6 +163,49 @@ def test_the_statement_runs_and_says_what_was_found(values, keys, expected):
     assert statement.watermark is not None
 
 
+UPSERT = {"connector": "upsert-kafka", "topic": "t", "properties.bootstrap.servers": "h:1"}
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (b'{"id": 7}', "PRIMARY KEY (`id`) NOT ENFORCED"),
+        (b"7", "PRIMARY KEY (`id`) NOT ENFORCED"),
+        (b"other", "PRIMARY KEY (`message_key`) NOT ENFORCED"),
+    ],
+)
+def test_a_table_of_upserts_has_the_key_of_its_messages(key, expected):
+    values = [b'{"id": 7, "a": "x"}']
+    text = create_table("t", UPSERT, detect(values), messages(values, [key]))
+    assert expected in text
+    (statement,) = parse(text)
+    bind(statement).check(writing=False)
+
+
+@pytest.mark.parametrize(
+    ("document", "columns", "doubt"),
+    [
+        ({"id": 1, "Id": 2}, ["id"], "-- field 'Id' is left out: names ignore case, see 'id'"),
+        ({"": 1, "id": 2}, ["id"], "-- a field without a name is left out"),
+        ({"r": {"": 1, "x": 1, "X": 2}}, ["r"], "`r` ROW<`x` BIGINT>"),
+        ({"Record_Time": "x"}, ["Record_Time"], "`_record_time` TIMESTAMP_LTZ(3)"),
+        (
+            {"x\nDROP TABLE t; --time": 1714550000000},
+            ["x\nDROP TABLE t; --time"],
+            "-- 'x\\nDROP TABLE t; --time' looks like milliseconds since 1970",
+        ),
+    ],
+)
+def test_names_of_fields_never_break_the_statement(document, columns, doubt):
+    values = [json.dumps(document).encode()]
+    text = create_table("t", OPTIONS, detect(values), messages(values))
+    assert doubt in text
+    (statement,) = parse(text)
+    bind(statement).check(writing=False)
+    physical = [c.name for c in statement.columns if isinstance(c, PhysicalColumn)]
+    assert physical == columns
+
+
 def test_secrets_are_not_printed():
     given = {**OPTIONS, "properties.sasl.password": "hunter2", "url": "http://me:hunter2@host"}
     values = [b'{"id": 1}']
@@ -202,3 +250,106 @@ def test_a_topic_becomes_a_table_and_a_bad_message_its_reason(kafka, kafka_topic
         capsys.readouterr().out
     )
     assert main(["why", "seen", "nonsense", "--script", str(script)]) == 2
+
+
+def test_a_message_of_an_upsert_table_is_read_as_that_table_does(
+    kafka, kafka_topic, capsys, tmp_path
+):
+    topic = kafka_topic()
+    servers = kafka.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, b'{"id": 1, "name": "a"}', b'{"id": 1}')
+    producer.flush()
+    assert main(["infer", topic, "--servers", servers, "--connector", "upsert-kafka"]) == 0
+    text = capsys.readouterr().out
+    assert "PRIMARY KEY (`id`) NOT ENFORCED" in text
+    Session().execute(text)
+    script = tmp_path / "people.sql"
+    script.write_text(
+        f"""CREATE TABLE people (id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED) WITH (
+        'connector' = 'upsert-kafka', 'topic' = '{topic}', 'key.format' = 'json',
+        'value.format' = 'json', 'properties.bootstrap.servers' = '{servers}',
+        'changelog.normalize' = 'true', 'sink.buffer-flush.max-rows' = '10',
+        'sink.buffer-flush.interval' = '1 s');
+        CREATE TABLE many (id BIGINT) WITH ('connector' = 'kafka', 'topic-pattern' = '{topic}.*',
+        'format' = 'json', 'properties.bootstrap.servers' = '{servers}')"""
+    )
+    assert main(["why", "people", f"{topic}@0:0", "--script", str(script), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["message"]["position"] == f"{topic}@0:0"
+    assert [(each["part"], each["rows"]) for each in told["read"]] == [
+        ("key", [{"id": 1}]),
+        ("value", [{"id": 1, "name": "a"}]),
+    ]
+    assert main(["why", "many", f"{topic}@0:0", "--script", str(script)]) == 0
+
+
+def test_a_registry_that_asks_who_asks_is_told(kafka, kafka_topic, capsys, guarded_registry):
+    topic = kafka_topic()
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    producer.produce(topic, b"\0\0\0\0\x07\x02")
+    producer.flush()
+    asked = ["infer", topic, "--servers", kafka.bootstrap_servers, "--registry", guarded_registry]
+    assert main(asked) == 1
+    assert "Say who asks: --option avro-confluent.basic-auth.user-info=" in capsys.readouterr().err
+    user = "avro-confluent.basic-auth.user-info=me:hunter2"
+    assert main([*asked, "--option", user, "--format", "json"]) == 0
+    text = json.loads(capsys.readouterr().out)["statement"]
+    assert "`id` BIGINT NOT NULL" in text
+    assert f"'avro-confluent.url' = '{guarded_registry}'" in text
+    assert "'avro-confluent.basic-auth.user-info' = '...'" in text
+    assert "hunter2" not in text
+    Session().execute(text)
+
+
+@pytest.fixture
+def guarded_registry():
+    """Stands in for a registry with a password, which ours has not."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            known = self.headers["Authorization"] == "Basic bWU6aHVudGVyMg=="
+            schema = {"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}
+            self.send_response(200 if known else 401)
+            self.end_headers()
+            self.wfile.write(json.dumps({"schema": json.dumps(schema)}).encode() if known else b"")
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_stream_becomes_a_table(kinesis, kinesis_stream, capsys):
+    stream = kinesis_stream()
+    kwargs = kinesis.client_kwargs
+    records = [{"Data": b'{"id": %d}' % n, "PartitionKey": "k"} for n in range(3)]
+    kinesis.client(direct=True).put_records(StreamName=stream, Records=records)
+    arn = f"arn:aws:kinesis:{kwargs['region_name']}:{ACCOUNT}:stream/{stream}"
+    options = {
+        "aws.region": kwargs["region_name"],
+        "aws.endpoint": kwargs["endpoint_url"],
+        "aws.credentials.basic.accesskeyid": kwargs["aws_access_key_id"],
+        "aws.credentials.basic.secretkey": kwargs["aws_secret_access_key"],
+    }
+    given = [text for key, value in options.items() for text in ("--option", f"{key}={value}")]
+    for connector, source, place in (
+        ("kinesis", arn, f"'stream.arn' = '{arn}'"),
+        ("kinesis-legacy", stream, f"'stream' = '{stream}'"),
+    ):
+        deadline = time.monotonic() + 60
+        while main(["infer", source, "--connector", connector, *given]) != 0:
+            assert time.monotonic() < deadline, capsys.readouterr().err
+            time.sleep(0.5)  # records lie behind the margin that a read keeps to the clock
+        text = capsys.readouterr().out
+        assert f"CREATE TABLE `{stream}` (\n  `id` BIGINT," in text
+        assert place in text
+        assert "'TRIM_HORIZON'" in text
+        (statement,) = parse(text)
+        bind(statement).check(writing=False)
+    assert main(["infer", stream, "--connector", "kinesis", *given]) == 2
+    assert f"arn:aws:kinesis:REGION:ACCOUNT:stream/{stream}" in capsys.readouterr().err

@@ -15,9 +15,8 @@ _COLOURS = {"same": "green", "differs": "yellow", "unsupported": "red", "wrong":
 @click.command()
 @click.argument("scripts", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("--online", is_flag=True, help="Also ask brokers and streams whether tables exist.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per statement.")
 @session_options
-def check(scripts: tuple[str, ...], online: bool, as_json: bool, given: Given) -> int:
+def check(scripts: tuple[str, ...], online: bool, output: str, given: Given) -> int:
     """Check SCRIPTS: syntax, tables, columns, options, plugins, and how they compare with Flink.
 
     Each statement is the same as in Flink, differs, is unsupported, or is wrong. Nothing is
@@ -33,7 +32,7 @@ def check(scripts: tuple[str, ...], online: bool, as_json: bool, given: Given) -
         text, name = read_script(path)
         for found in checker.check(text, name):
             counts[found.verdict] += 1
-            if as_json:
+            if output == "json":
                 plain = {"file": name, **vars(found)}
                 click.echo(json.dumps(SECRETS.clean(plain)))
                 continue
@@ -41,6 +40,6 @@ def check(scripts: tuple[str, ...], online: bool, as_json: bool, given: Given) -
             click.echo(f"{verdict} {name}:{found.line}  {SECRETS.scrub(found.statement)}")
             for detail in map(SECRETS.scrub, (*found.details, *found.online)):
                 click.echo("\n".join(f"            {line}" for line in detail.splitlines()))
-    if not as_json:
+    if output != "json":
         click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count))
     return FAILED if counts["unsupported"] or counts["wrong"] else OK

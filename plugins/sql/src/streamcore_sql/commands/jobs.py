@@ -75,7 +75,8 @@ def _shared(folders: Sequence[str]) -> str:
 @click.command()
 @click.argument("name")
 @click.option("--timeout", default=120.0, show_default=True, help="Seconds to wait for the end.")
-def stop(name: str, timeout: float) -> int:
+@formats()
+def stop(name: str, timeout: float, output: str) -> int:
     """End the job NAME after the batch it is in, and wait until it has ended."""
     from ..monitoring.jobfiles import find
 
@@ -83,8 +84,12 @@ def stop(name: str, timeout: float) -> int:
     if job is None or not job.alive:
         _complain(name, job)
         return FAILED
+    as_json = output == "json"
     if not _terminate(job):
-        click.echo(f"job '{name}' ended by itself", err=True)
+        if as_json:
+            print_json({"job": name, "pid": job.pid, "ended": "by itself"})
+        else:
+            click.echo(f"job '{name}' ended by itself", err=True)
         return OK
     deadline = time.monotonic() + timeout
     while job.alive and time.monotonic() < deadline:
@@ -96,7 +101,10 @@ def stop(name: str, timeout: float) -> int:
             err=True,
         )
         return FAILED
-    click.echo(f"job '{name}' stopped")
+    if as_json:
+        print_json({"job": name, "pid": job.pid, "ended": "stopped"})
+    else:
+        click.echo(f"job '{name}' stopped")
     return OK
 
 

@@ -22,9 +22,8 @@ _HEAD = ("JOB", "TABLE", "TOPIC", "PARTITION", "RECORDS", "TIME")
 
 @click.command()
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Tell it as JSON.")
 @session_options
-def lag(name: str, as_json: bool, given: Given) -> int:
+def lag(name: str, output: str, given: Given) -> int:
     """Print how far the job NAME is behind, or the consumer group of the table NAME.
 
     A job is told as of its last batch. A table is looked up in the folder of --catalog, and its
@@ -32,6 +31,7 @@ def lag(name: str, as_json: bool, given: Given) -> int:
     """
     from ..monitoring.jobfiles import every
 
+    as_json = output == "json"
     jobs = every()
     found = next((job for job in jobs if job.name == name), None) or next(
         (job for job in jobs if any(query["job"] == name for query in job.queries)), None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
-from streamcore.cli.output import State
+from streamcore.cli.output import State, formats
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -67,7 +67,7 @@ class Given:
 
 
 def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a session; it receives them as `given`."""
+    """Give a command the options of a session, received as `given`, and those of `formats`."""
 
     @click.option(
         "--catalog",
@@ -101,16 +101,15 @@ def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
         help="A file of NAME=VALUE lines that fill in ${secret_values.NAME}.",
     )
     @click.option("--master", metavar="URL", help="Where Spark runs, such as spark://host:7077.")
-    @click.option("--verbose", is_flag=True, help="Show Spark's own log and stacks of errors.")
     @click.pass_context
     @functools.wraps(function)
     def command(ctx: click.Context, /, *args: Any, **options: Any) -> Any:
-        names = Given.__dataclass_fields__
-        given = Given(**{name: options.pop(name) for name in names})
-        ctx.ensure_object(State).verbose |= given.verbose
+        names = [name for name in Given.__dataclass_fields__ if name != "verbose"]
+        verbose = ctx.ensure_object(State).verbose
+        given = Given(**{name: options.pop(name) for name in names}, verbose=verbose)
         return function(*args, given=given, **options)
 
-    return command
+    return formats()(command)
 
 
 def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> Any:

@@ -35,7 +35,6 @@ _LOOK = 0.5
 @click.option("--dry-run", is_flag=True, help="Check and show the plan; start and keep nothing.")
 @click.option("--fresh", is_flag=True, help="Start over; old checkpoints are moved aside.")
 @click.option("--name", default="", help="The job's name; by default the script's.")
-@click.option("--json", "as_json", is_flag=True, help="Tell everything as JSON lines.")
 @click.option(
     "--metrics-port",
     "metrics",
@@ -59,10 +58,10 @@ def run(
     dry_run: bool,
     fresh: bool,
     name: str,
-    as_json: bool,
     metrics: str | None,
     web: str | None,
     otel: bool,
+    output: str,
     given: Given,
 ) -> int:
     """Run the statements of SCRIPT, and watch the jobs it starts.
@@ -79,7 +78,7 @@ def run(
         shown,
         name,
         given,
-        as_json=as_json,
+        as_json=output == "json",
         once=once,
         dry_run=dry_run,
         fresh=fresh,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import click
-from streamcore.cli.output import print_json
+from streamcore.cli.output import formats, print_json
 
 
 @click.command()
-def schema() -> None:
+@formats()
+def schema(output: str) -> None:
     """Print the JSON Schema of YAML jobs, for editors that complete and check them.
 
     Save it beside a job, and begin the job with: # yaml-language-server: $schema=FILE

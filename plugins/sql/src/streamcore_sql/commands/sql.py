@@ -14,12 +14,11 @@ from .options import Given, session_options
 @click.option("-e", "--execute", "texts", multiple=True, help="Run this and end.")
 @click.option("--once", is_flag=True, help="Streams read what is there now, then end.")
 @click.option("--name", default="", help="A name, under which jobs keep their checkpoints.")
-@click.option("--json", "as_json", is_flag=True, help="Without a prompt: results as JSON lines.")
 @session_options
-def sql(texts: tuple[str, ...], once: bool, name: str, as_json: bool, given: Given) -> int:
-    """Talk SQL: at a prompt, with -e, or from a pipe."""
+def sql(texts: tuple[str, ...], once: bool, name: str, output: str, given: Given) -> int:
+    """Talk SQL: at a prompt, with -e, or from a pipe; the prompt knows no JSON."""
     if texts or not sys.stdin.isatty():
-        return _batch("\n".join(texts) or sys.stdin.read(), once, name, as_json, given)
+        return _batch("\n".join(texts) or sys.stdin.read(), once, name, output == "json", given)
     from rich.console import Console
 
     from ..repl.loop import Repl

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from streamcore import DataLossError
@@ -24,10 +25,10 @@ _SHOWN = 400
 @click.argument("position")
 @click.option("--script", "scripts", multiple=True, help="A script that creates the table.")
 @session_options
-def why(table: str, position: str, scripts: tuple[str, ...], given: Given) -> int:
+def why(table: str, position: str, scripts: tuple[str, ...], output: str, given: Given) -> int:
     """Show the message at POSITION, TOPIC@PARTITION:OFFSET, and what TABLE makes of it."""
     from ..inference.reasons import readings
-    from ..inference.sampling import sample
+    from ..inference.sampling import address, sample
     from ..planner.binding import bind
     from ..statements import CreateTable, CreateView, Name
 
@@ -43,9 +44,9 @@ def why(table: str, position: str, scripts: tuple[str, ...], given: Given) -> in
     if not isinstance(entry, CreateTable):
         raise click.UsageError(f"'{table}' is a view; name the table it reads")
     bound = bind(entry)
-    start = {k: v for k, v in bound.options.items() if not k.startswith(("scan.", "connector"))}
     at, after = int(match["offset"]), int(match["offset"]) + 1
-    start |= {
+    start = {
+        **address(bound.options),
         "topic": match["topic"],
         "scan.partitions": match["partition"],
         "scan.startup.mode": "specific-offsets",
@@ -60,11 +61,25 @@ def why(table: str, position: str, scripts: tuple[str, ...], given: Given) -> in
         raise DataLossError(f"there is no message at {position}: {reason}") from error
     if not messages:
         raise DataLossError(f"there is no message at {position}: it was compacted or rolled back.")
-    _show(messages[0])
     found = list(readings(bound.options, bound.table, messages[0]))
+    if output == "json":
+        told = {"message": _plain(messages[0]), "read": [vars(each) for each in found]}
+        click.echo(json.dumps(told, indent=2, default=str))
+        return FAILED if any(reading.reason for reading in found) else OK
+    _show(messages[0])
     for reading in found:
         _tell(reading)
     return FAILED if any(reading.reason for reading in found) else OK
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    return {
+        "position": message.position,
+        "time": message.time,
+        "headers": {name: _readable(value) for name, value in message.headers.items()},
+        "key": _readable(message.key),
+        "value": _readable(message.value),
+    }
 
 
 def _show(message: Message) -> None:

@@ -46,13 +46,14 @@ class Reading:
 def readings(options: Mapping[str, str], table: Table, message: Message) -> Iterator[Reading]:
     """Decode key and value as the table would."""
     connector = _built(options)
+    key_format: Format | None = getattr(connector, "key_format", None)
+    named: Sequence[str] = getattr(connector, "key_fields", ())
     layout = key_value(
         table,
-        getattr(connector, "key_fields", ()),
+        named or (table.primary_key if key_format is not None else ()),
         getattr(connector, "key_prefix", ""),
         getattr(connector, "value_fields", ValueFields.ALL),
     )
-    key_format: Format | None = getattr(connector, "key_format", None)
     if key_format is not None:
         yield _reading("key", key_format, layout.key_schema, message.key, options)
     value_format: Format = getattr(connector, "format")  # noqa: B009 - not every connector has it

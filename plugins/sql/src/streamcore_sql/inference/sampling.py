@@ -51,6 +51,11 @@ _RAW_KEY = {
 }
 
 
+def address(options: Mapping[str, str]) -> dict[str, str]:
+    """How the brokers of any Kafka table are reached, for the plain connector."""
+    return {key: value for key, value in options.items() if key.startswith("properties.")}
+
+
 def sample(connector: str, options: Mapping[str, str], count: int) -> list[Message]:
     """The first messages a read with these options finds; formats in the options are ignored."""
     is_kafka = "kafka" in connector

@@ -110,8 +110,12 @@ class Shape:
 
 
 def _row(fields: dict[str, Shape]) -> str:
-    parts = (f"{quoted(name)} {shape.type()}" for name, shape in fields.items())
-    return f"ROW<{', '.join(parts)}>"
+    named: dict[str, str] = {}
+    for name, shape in fields.items():
+        if name:  # and no two that are told apart by case alone
+            named.setdefault(name.lower(), f"{quoted(name)} {shape.type()}")
+    parts = named.values()
+    return f"ROW<{', '.join(parts)}>" if parts else "MAP<STRING, STRING>"
 
 
 def quoted(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,7 +35,9 @@ def create_table(
     name: str, options: Mapping[str, str], guess: Guess, messages: Sequence[Message]
 ) -> str:
     """The statement; whatever follows `--` is for the reader."""
+    guess = _nameable(guess)
     key = _key(messages, guess)
+    upserts = options.get("connector") == "upsert-kafka"
     lines = [_line(quoted(c.name), c.type, c.doubt) for c in guess.columns]
     if key.column:
         lines.append(_line(quoted(key.column), "STRING", key.doubt))
@@ -50,17 +52,21 @@ def create_table(
         lines.append((f"{headers} VIRTUAL", f"seen: {', '.join(names[:5])}"))
     rowtime, delay, doubt = _watermark(moment or record_time, moment, guess, messages)
     lines.append((f"WATERMARK FOR {quoted(rowtime)} AS {quoted(rowtime)} - {delay}", doubt))
+    if upserts:
+        lines.append(_primary_key(key))
     given = [
         (k, "..." if is_sensitive(k) else masked(k, v), masked(k, v) != v)
         for k, v in options.items()
     ]
-    given += [(k, v, False) for k, v in _format_options(guess, key).items()]
-    doubts = [f"-- {doubt}" for doubt in guess.doubts]
+    given += [(k, v, False) for k, v in _format_options(guess, key, upserts).items()]
+    doubts = [f"-- {_in_a_line(doubt)}" for doubt in guess.doubts]
     body = _commented(lines)
     with_options = _commented(
         [
-            (f"{text_literal(k)} = {text_literal(v)}", "fill in" if hidden else "")
-            for k, v, hidden in given
+            (f"{text_literal(k)} = '...'", "fill in")
+            if is_sensitive(k)
+            else (f"{text_literal(k)} = {text_literal(v)}", "")
+            for k, v in given.items()
         ]
     )
     head = f"CREATE TABLE {quoted(name)} ("
@@ -75,15 +81,42 @@ def _commented(lines: Sequence[tuple[str, str]]) -> list[str]:
     """Lines with commas where they belong: before the comment."""
     last = len(lines) - 1
     return [
-        f"  {text}{',' if at < last else ''}" + (f"  -- {comment}" if comment else "")
+        f"  {text}{',' if at < last else ''}" + (f"  -- {_in_a_line(comment)}" if comment else "")
         for at, (text, comment) in enumerate(lines)
     ]
 
 
-def _format_options(guess: Guess, key: KeyGuess) -> dict[str, str]:
-    prefix = "value." if key.options else ""
+def _in_a_line(comment: str) -> str:
+    """A comment that no character of somebody's data ends early."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in comment)
+
+
+def _nameable(guess: Guess) -> Guess:
+    """The columns that a table can have: each with a name, and no two told apart by case alone."""
+    columns: dict[str, ColumnGuess] = {}
+    doubts = list(guess.doubts)
+    for column in guess.columns:
+        other = columns.setdefault(column.name.lower(), column)
+        if not column.name:
+            del columns[""]
+            doubts.append("a field without a name is left out")
+        elif other is not column:
+            doubts.append(
+                f"field '{column.name}' is left out: names ignore case, see '{other.name}'"
+            )
+    return replace(guess, columns=list(columns.values()), doubts=doubts)
+
+
+def _format_options(guess: Guess, key: KeyGuess, upserts: bool) -> dict[str, str]:
+    prefix = "value." if key.options or upserts else ""
     renamed = {f"{prefix}{k}": v for k, v in guess.options.items()}
-    return {**key.options, f"{prefix}format": guess.format, **renamed}
+    own = {k: v for k, v in key.options.items() if not (upserts and k == "key.fields")}
+    return {**own, f"{prefix}format": guess.format, **renamed}
+
+
+def _primary_key(key: KeyGuess) -> tuple[str, str]:
+    names = [quoted(name) for name in key.options["key.fields"].split(";")]
+    return f"PRIMARY KEY ({', '.join(names)}) NOT ENFORCED", ""
 
 
 # --- keys ------------------------------------------------------------------------------------
@@ -206,7 +239,7 @@ def _moment(text: Any) -> datetime | None:
 
 
 def _free(name: str, guess: Guess) -> str:
-    taken = {column.name for column in guess.columns}
-    while name in taken:
+    taken = {column.name.lower() for column in guess.columns}
+    while name.lower() in taken:
         name = f"_{name}"
     return name
