@@ -471,6 +471,11 @@ def test_an_expression_is_rewritten_alone():
     assert rewrite_expression(SqlText("PROCTIME()")) == "current_timestamp()"
 
 
+def test_a_moment_is_read_from_a_column_of_its_own_type():
+    text = "SELECT TO_TIMESTAMP_LTZ(item), TO_TIMESTAMP_LTZ(price) FROM bid"
+    assert run(text).sql == "SELECT try_to_timestamp(item), timestamp_millis(price) FROM bid"
+
+
 def test_an_argument_stays_whole_beside_an_operator():
     assert rewrite_expression(SqlText("ARRAY_SLICE(a, i + 1, j)")) == (
         "slice(a, (i + 1), greatest(j - (i + 1) + 1, 0))"
@@ -615,6 +620,30 @@ def test_any_other_watermark_is_refused(expression):
             "rates",
             "a temporal join joins a stream with a table, INNER or LEFT",
             "Put it first: FROM rows JOIN versions FOR SYSTEM_TIME AS OF rows.ts AS v ON ...",
+        ),
+        (
+            "SELECT item SIMILAR TO 'a%' FROM bid",
+            "SIMILAR",
+            "SIMILAR TO is not supported",
+            "Write s RLIKE '^(pattern)$', with a regular expression.",
+        ),
+        (
+            "SELECT item IS NOT JSON FROM bid",
+            "JSON",
+            "IS JSON is not supported",
+            "Write TRY_PARSE_JSON(s) IS NOT NULL.",
+        ),
+        (
+            "SELECT (ts, ts) OVERLAPS (ts, ts) FROM bid",
+            "OVERLAPS",
+            "OVERLAPS is not supported",
+            "Compare the bounds: a_start < b_end AND b_start < a_end.",
+        ),
+        (
+            "SELECT JSON_STRING(item) FROM bid",
+            "JSON_STRING",
+            "JSON_STRING is not supported",
+            "Write TO_JSON(x) for a row, an array or a map.",
         ),
         (
             "SELECT a FROM loop_a",

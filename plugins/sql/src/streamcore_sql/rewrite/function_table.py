@@ -94,4 +94,5 @@ REFUSED = {
     "JSON_ARRAYAGG": "Write TO_JSON(COLLECT_LIST(x)).",
     "JSON_OBJECTAGG": "Write TO_JSON(MAP_FROM_ARRAYS(COLLECT_LIST(k), COLLECT_LIST(v))).",
     "JSON_ARRAY": "Write TO_JSON(ARRAY[...]) for values of one type.",
+    "JSON_STRING": "Write TO_JSON(x) for a row, an array or a map.",
 }

@@ -147,9 +147,9 @@ class _Prepass:
     # --- names ---------------------------------------------------------------------
 
     def name(self, token: Token) -> None:
-        if token.word == "MATCH_RECOGNIZE":
-            hint = "Find the pattern in a Python function over the rows of a key."
-            raise SqlError("MATCH_RECOGNIZE is not supported", self.place(token), hint)
+        if refused := self.refused(token):
+            what, hint = refused
+            raise SqlError(f"{what} is not supported", self.place(token), hint)
         if token.word == "TABLE" and self.is_table_argument():
             self.at += 1
             self.reference(token)
@@ -170,6 +170,23 @@ class _Prepass:
         else:
             self.emit(self.text(token), token)
             self.at += 1
+
+    def refused(self, token: Token) -> tuple[str, str] | None:
+        """A form that Spark has no words for, and what to write instead."""
+        before, after = self.peek(-1).word if self.at else "", self.peek(1).word
+        if token.word == "MATCH_RECOGNIZE":
+            return (
+                "MATCH_RECOGNIZE",
+                "Find the pattern in a Python function over the rows of a key.",
+            )
+        if token.word == "SIMILAR" and after == "TO":
+            return "SIMILAR TO", "Write s RLIKE '^(pattern)$', with a regular expression."
+        if token.word == "OVERLAPS" and before == ")":
+            return "OVERLAPS", "Compare the bounds: a_start < b_end AND b_start < a_end."
+        is_tested = before == "IS" or (before == "NOT" and self.peek(-2).word == "IS")
+        if token.word == "JSON" and is_tested:
+            return "IS JSON", "Write TRY_PARSE_JSON(s) IS NOT NULL."
+        return None
 
     def is_table_argument(self) -> bool:
         before, after = self.peek(-1).word, self.peek(1)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ..cursor import Cursor
+from ..cursor import Cursor, SqlText
 from ..errors import SqlError
-from ..lexer import Kind, text_value
 from ..source import Source
-from ..typename import parse_type
+from ..typename import TypeName, parse_type
 from .context import Context, spark_sql
 from .durations import duration, milliseconds
 from .placeholders import Call
@@ -87,6 +86,9 @@ def _to_timestamp_ltz(site: Site) -> str:
     if count == 3 or site.literal(0) is not None or site.literal(1) is not None:
         parsed = f"try_to_timestamp({', '.join(site.args[:2])})"
         return f"to_utc_timestamp({parsed}, {site.args[2]})" if count == 3 else parsed
+    text = _is_text(site.nodes[0], site.context)
+    if count == 1 and text:
+        return f"try_to_timestamp({site.args[0]})"
     precision = site.args[1] if count == 2 else "3"
     if precision not in _MAKERS:
         hint = "Write 0 for seconds or 3 for milliseconds."
@@ -94,7 +96,19 @@ def _to_timestamp_ltz(site: Site) -> str:
         raise SqlError(trouble, site.call.place, hint)
     whole = is_whole(site.nodes[0], site.context)
     value = site.args[0] if whole else f"CAST({site.args[0]} AS BIGINT)"
+    if count == 1 and not whole and text is None:
+        read = f"try_to_timestamp(CAST({site.args[0]} AS STRING))"
+        number = f"timestamp_millis(try_cast({site.args[0]} AS BIGINT))"
+        return f"IF(typeof({site.args[0]}) = 'string', {read}, {number})"
     return f"{_MAKERS[precision]}({value})"
+
+
+def _is_text(node: exp.Expr, context: Context) -> bool | None:
+    """Whether a value is a text; None where only Spark knows."""
+    if not isinstance(node, exp.Column):
+        return None
+    kinds = {kind.name for kind in context.types_of(node.name)}
+    return kinds <= {"STRING", "VARCHAR", "CHAR"} if kinds else None
 
 
 def _date_format(site: Site) -> str:
@@ -118,30 +132,56 @@ def _json(site: Site) -> str:
     value = f"get_json_object({site.args[0]}, {path})"
     if site.call.name == "JSON_EXISTS":
         return f"({value} IS NOT NULL)"
-    return _apply_tail(value, Cursor(Source(site.literal(2) or "")), site.call.name)
+    return _apply_tail(value, Cursor(Source(site.literal(2) or "")), site)
 
 
-def _apply_tail(value: str, tail: Cursor, name: str) -> str:
-    """Apply `RETURNING type`, `WITH WRAPPER` and `DEFAULT value ON EMPTY` to a value."""
+def _apply_tail(found: str, tail: Cursor, site: Site) -> str:
+    """Apply `RETURNING type`, `WITH WRAPPER` and what is to be `ON EMPTY` and `ON ERROR`."""
+    value, kind = found, None
     if tail.accept("RETURNING"):
         kind = parse_type(tail)
-        nested = kind.items or kind.fields
         target = spark_type(kind)
-        value = f"from_json({value}, '{target}')" if nested else f"try_cast({value} AS {target})"
+        nested = kind.items or kind.fields
+        value = f"from_json({found}, '{target}')" if nested else f"try_cast({found} AS {target})"
     if tail.accept("WITH"):
-        value = f"concat('[', {value}, ']')"
+        value = f"concat('[', {found}, ']')"
+        if tail.accept("CONDITIONAL"):
+            value = f"CASE WHEN {found} LIKE '[%' THEN {found} ELSE {value} END"
+    while not tail.at_end() and tail.token.word in ("WITHOUT", "UNCONDITIONAL", "ARRAY", "WRAPPER"):
+        tail.advance()
+    instead = {"EMPTY": "", "ERROR": ""}
     while not tail.at_end():
-        token = tail.advance()
-        if token.word == "DEFAULT":
-            default = tail.advance()
-            text = tail.text(default)
-            text = spark_literal(text_value(text)) if default.kind is Kind.STRING else text
-            value = f"coalesce({value}, {text})"
-        elif token.word == "ERROR" and tail.previous.word != "ON" and tail.at("ON"):
-            value = f"coalesce({value}, raise_error('{name} found nothing'))"
-        tail.accept("ON", "EMPTY")
-        tail.accept("ON", "ERROR")
-    return value
+        text = _instead(tail, kind, site)
+        tail.expect("ON")
+        instead[tail.advance().word] = text
+    if not instead["ERROR"]:
+        return f"coalesce({value}, {instead['EMPTY']})" if instead["EMPTY"] else value
+    document = site.args[0]
+    wrong = f"{found} IS NOT NULL OR {document} IS NOT NULL AND try_parse_json({document}) IS NULL"
+    empty = f" ELSE {instead['EMPTY']}" if instead["EMPTY"] else ""
+    return f"coalesce({value}, CASE WHEN {wrong} THEN {instead['ERROR']}{empty} END)"
+
+
+def _instead(tail: Cursor, kind: TypeName | None, site: Site) -> str:
+    """What stands before `ON EMPTY` or `ON ERROR`: nothing for NULL."""
+    if tail.at("ON"):
+        return ""  # `RETURNING INT NULL ON EMPTY`: the type took the NULL along
+    first = tail.advance()
+    if first.word == "ERROR":
+        return f"raise_error('{site.call.name} found nothing')"
+    if first.word == "EMPTY":
+        empty = "'[]'" if tail.advance().word == "ARRAY" else "'{}'"
+        return f"from_json({empty}, '{spark_type(kind)}')" if kind else empty
+    if first.word != "DEFAULT":
+        return ""
+    start, depth = tail.token.start, 0
+    while not tail.at_end() and (depth or not (tail.at("ON", "EMPTY") or tail.at("ON", "ERROR"))):
+        word = tail.advance().word
+        depth += (word == "(") - (word == ")")
+    from .functions import render_calls  # which calls us
+
+    given = SqlText(tail.source.text[start : tail.previous.end])
+    return spark_sql(render_calls(site.context.parse(given), site.context))
 
 
 def _json_object(site: Site) -> str:
