@@ -5,7 +5,7 @@ from streamcore_sql import Session, SqlError
 
 BASE = """
 CREATE TABLE base (
-  id BIGINT, name STRING, ts TIMESTAMP(3), twice AS id * 2,
+  id BIGINT, name STRING, ts TIMESTAMP(3), n INT, twice AS id * 2, more AS N + 1,
   part INT METADATA FROM 'partition' VIRTUAL,
   WATERMARK FOR ts AS ts - INTERVAL '5' SECOND,
   PRIMARY KEY (id) NOT ENFORCED
@@ -129,6 +129,7 @@ def test_like_tells_of_every_conflict(session):
         ("MODIFY WATERMARK FOR ts AS ts", "WATERMARK FOR `ts` AS ts", "SECOND"),
         ("RENAME name TO label", "`label` STRING", "`name`"),
         ("DROP twice", "`id` BIGINT", "twice"),
+        ("DROP (n, more)", "`id` BIGINT", "more"),
         ("DROP WATERMARK", "`id` BIGINT", "WATERMARK"),
         ("DROP PRIMARY KEY", "`id` BIGINT", "PRIMARY"),
     ],
@@ -149,6 +150,8 @@ def test_alter_changes_what_it_names(session, change, now, gone):
         ("DROP ts", "column 'ts' is part of the watermark"),
         ("DROP id", "column 'id' is part of the primary key"),
         ("RENAME id TO di", "column 'id' is part of the primary key"),
+        ("DROP n", "column 'n' is part of the computed column 'more'"),
+        ("RENAME n TO m", "Drop the computed column 'more' first."),
         ("RESET ('topics')", "Did you mean 'topic'?"),
         ("RESET ('connector')", "'connector' cannot be reset"),
         ("RENAME TO base", "table 'base' exists"),
@@ -174,6 +177,33 @@ def test_a_view_is_checked_when_it_is_made(session):
     text = refused(session, "CREATE OR REPLACE VIEW v AS SELECT id FROM w")
     assert "w -> v -> w" in text
     assert "SELECT id FROM base" in str(session.execute("SHOW CREATE VIEW v"))
+
+
+@pytest.mark.parametrize(
+    ("view", "columns"),
+    [
+        ("v AS SELECT * FROM base", "id name ts n twice more part"),
+        ("v (a, b) AS SELECT id, UPPER(name) FROM base", "a b"),
+        (
+            "v AS WITH x AS (SELECT id AS k FROM base) SELECT x.*, COUNT(*) AS c FROM x GROUP BY k",
+            "k c",
+        ),
+        ("v AS SELECT b.name FROM base AS b UNION ALL SELECT 'x'", "name"),
+        ("v AS SELECT * FROM (SELECT id FROM base) AS t (x)", "x"),
+    ],
+)
+def test_a_view_has_the_columns_it_selects(session, view, columns):
+    session.execute(f"CREATE VIEW {view}")
+    assert [row[0] for row in session.execute("DESCRIBE v").rows] == columns.split()
+    listed = session.execute("SHOW COLUMNS FROM v")
+    assert all(len(row) == len(listed.columns) for row in listed.rows)
+    likely = session.execute(f"SHOW COLUMNS FROM v LIKE '{columns[0]}%'")
+    assert likely.rows[0][0] == columns.split()[0]
+
+
+def test_a_column_a_view_takes_as_it_is_keeps_its_type(session):
+    session.execute("CREATE VIEW v AS SELECT id, UPPER(name) AS u FROM base")
+    assert [row[:2] for row in session.execute("DESCRIBE v").rows] == [("id", "BIGINT"), ("u", "")]
 
 
 def test_a_view_means_the_same_in_every_database(session):
@@ -250,6 +280,7 @@ def test_one_broken_file_hides_no_other_table(tmp_path):
     session = Session(catalog=tmp_path)
     assert session.execute("SHOW TABLES").rows == [("bad",), ("good",)]
     assert "`x` INT" in shown(session, "good")
+    assert list(session.catalog.functions()) == [], "which every query looks for"
     with pytest.raises(SqlError, match=r"default_database/bad\.sql, line 1"):
         session.execute("DESCRIBE bad")
 

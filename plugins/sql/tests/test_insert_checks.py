@@ -9,6 +9,13 @@ CREATE TABLE source (id BIGINT, name STRING, price DOUBLE, ts TIMESTAMP(3)) WITH
 CREATE TABLE stream (id BIGINT, name STRING) WITH ('connector' = 'datagen');
 CREATE TABLE sink (id BIGINT NOT NULL, name STRING, n INT, later AS id + 1) WITH
   ('connector' = 'blackhole');
+CREATE TABLE topic (id BIGINT, name STRING) WITH ('connector' = 'kafka', 'topic' = 't',
+  'format' = 'json', 'properties.bootstrap.servers' = 'h:1');
+CREATE TABLE parted (id BIGINT, name STRING) PARTITIONED BY (name) WITH ('connector' = 'kafka',
+  'topic' = 't', 'format' = 'json', 'properties.bootstrap.servers' = 'h:1');
+CREATE TABLE changed (id BIGINT, name STRING) WITH ('connector' = 'kafka', 'topic' = 'c',
+  'format' = 'debezium-json', 'properties.bootstrap.servers' = 'h:1',
+  'scan.startup.mode' = 'earliest-offset');
 CREATE VIEW seen AS SELECT id FROM source;
 """
 
@@ -60,3 +67,23 @@ def test_a_sink_and_a_query_that_are_both_wrong_are_both_told(refused):
     text = refused("INSERT INTO stream SELECT id FROM sources")
     assert "only reads" in text
     assert "no table called 'sources'" in text
+
+
+def test_changes_do_not_go_into_a_table_that_only_takes_inserts(refused):
+    text = refused("INSERT INTO topic SELECT id, name FROM changed")
+    assert (
+        "table 'topic' ('kafka') only takes inserts, but 'changed' updates and deletes rows" in text
+    )
+    assert "Insert into a table that takes changes: 'upsert-kafka'" in text
+    text = refused("INSERT INTO topic SELECT id, MAX(name) FROM stream GROUP BY id")
+    assert "only takes inserts, but this query changes rows it has already given" in text
+
+
+def test_a_topic_is_neither_overwritten_nor_written_by_partitions(refused):
+    text = refused("INSERT OVERWRITE topic SELECT id, name FROM stream")
+    assert "a stream cannot be overwritten" in text
+    text = refused("INSERT INTO parted SELECT id, name FROM stream")
+    assert (
+        "PARTITIONED BY: Kafka chooses a row's partition by its key or 'sink.partitioner', "
+        "not by columns; remove it" in text
+    )

@@ -1,7 +1,7 @@
 """How queries read their tables, planned without Spark."""
 
 import pytest
-from streamcore_sql import Session
+from streamcore_sql import Session, SqlError
 from streamcore_sql.planner.queries import QueryReader
 
 TABLES = """
@@ -105,3 +105,18 @@ def test_windows_that_are_told_before_they_close_are_noted(reading):
       GROUP BY TUMBLE(p, INTERVAL '1' MINUTE)"""
     notes = [note.text for note in reading(query).rewritten.notes]
     assert "a window over processing time is told whenever it changes, not when it closes" in notes
+
+
+def test_a_table_has_one_watermark_on_a_column_of_its_own():
+    table = "CREATE TABLE t (r ROW<ts TIMESTAMP(3)>, ts TIMESTAMP(3), {})"
+    table += " WITH ('connector' = 'datagen')"
+    with pytest.raises(SqlError, match="a table has one WATERMARK, this is the second"):
+        Session().execute(table.format("WATERMARK FOR ts AS ts, WATERMARK FOR ts AS ts"))
+    session = Session()
+    session.execute(table.format("WATERMARK FOR r.ts AS r.ts"))
+    (statement,) = session.parse("SELECT r FROM t")
+    with pytest.raises(SqlError, match="Spark needs a watermark on a column of its own") as caught:
+        QueryReader(session.catalog).read(statement.query)
+    assert caught.value.hint == (
+        "Compute a column from it first, and declare the watermark on that."
+    )

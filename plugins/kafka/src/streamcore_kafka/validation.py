@@ -51,6 +51,12 @@ def table_problems(kafka: Kafka, table: Table, *, writing: bool) -> Iterator[Pro
             f"format '{kafka.format.identifier}' only appends rows, so this table cannot "
             "keep a key unique; remove the key, or use connector 'upsert-kafka'",
         )
+    if writing and table.partition_keys:
+        yield Problem(
+            "PARTITIONED BY",
+            "Kafka chooses a row's partition by its key or 'sink.partitioner', not by columns; "
+            "remove it",
+        )
     found = list(
         key_problems(
             table, kafka.key_format, kafka.key_fields, kafka.key_prefix, kafka.value_fields

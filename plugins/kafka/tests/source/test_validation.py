@@ -383,6 +383,15 @@ def test_an_insert_only_table_cannot_keep_a_primary_key(writing):
     ]
 
 
+def test_a_topic_is_not_written_by_partitions_of_columns():
+    table = Table(TABLE.columns, "t", partition_keys=("id",))
+    assert table_complaints({}, table, writing=True) == [
+        "PARTITIONED BY: Kafka chooses a row's partition by its key or 'sink.partitioner', not by "
+        "columns; remove it"
+    ]
+    check_table(build({}), table, writing=False)
+
+
 class Changes(Format):
     """Stands for any format that carries updates and deletes."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from .checks import problems_of
 from .errors import SqlError, did_you_mean
+from .planner.projection import words_of
 from .source import NOWHERE, Place
 from .statements import (
     Alteration,
     Column,
+    ComputedColumn,
     CreateTable,
     DropParts,
     Option,
@@ -53,7 +56,7 @@ def _without(table: CreateTable, change: ResetOptions) -> tuple[Option, ...]:
 def _rename(table: CreateTable, change: RenameColumn) -> CreateTable:
     old, new = change.old.last, change.new
     _position(table, old, change.old.place)
-    for used, where in _uses(table):
+    for used, where in (*_uses(table), *_made_of(table, frozenset())):
         if used == old:
             hint = f"Drop the {where} first."
             raise SqlError(f"column '{old}' is part of the {where}", change.old.place, hint)
@@ -108,7 +111,7 @@ def _drop(table: CreateTable, change: DropParts) -> CreateTable:
     gone = {name.last for name in change.columns}
     for name in change.columns:
         _position(table, name.last, name.place)
-        for used, where in _uses(table):
+        for used, where in (*_uses(table), *_made_of(table, gone)):
             if used == name.last:
                 hint = f"Drop the {where} first."
                 raise SqlError(f"column '{used}' is part of the {where}", name.place, hint)
@@ -142,3 +145,13 @@ def _uses(table: CreateTable) -> list[tuple[str, str]]:
     if table.watermark:
         uses.append((table.watermark.column.parts[0], "watermark"))
     return uses
+
+
+def _made_of(table: CreateTable, gone: Set[str]) -> Iterator[tuple[str, str]]:
+    """Each column that another one is computed from, unless that one goes as well."""
+    for column in table.columns:
+        if isinstance(column, ComputedColumn) and column.name not in gone:
+            words = words_of(column.expression)
+            for other in table.columns:
+                if other.name.lower() in words:
+                    yield other.name, f"computed column '{column.name}'"

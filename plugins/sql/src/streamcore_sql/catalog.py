@@ -135,8 +135,8 @@ class Catalog:
         return sorted(path.name for path in paths if isinstance(self._readable(path), kind))
 
     def functions(self) -> Iterator[tuple[Path, CreateFunction]]:
-        """Every function of every database."""
-        for path in sorted(self._paths()):
+        """Every function of every database; a table that cannot be read is in nobody's way."""
+        for path in sorted(path for path in self._paths() if path.is_function):
             found = self.get(path)
             if isinstance(found, CreateFunction):
                 yield path, found

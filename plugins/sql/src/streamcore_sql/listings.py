@@ -21,6 +21,7 @@ from .statements import (
     MetadataColumn,
     Show,
 )
+from .view_columns import view_columns
 
 _COLUMNS = ("name", "type", "null", "key", "extras", "watermark")
 
@@ -54,11 +55,11 @@ def show(statement: Show, catalog: Catalog, jobs: Sequence[Job]) -> Listing | Te
 
 
 def describe(statement: Describe, catalog: Catalog) -> Listing:
-    """The columns of a table, as they were declared."""
+    """The columns of a table, as they were declared, or of a view, as far as they are known."""
     entry = catalog.find(statement.name)
     if isinstance(entry, CreateView):
-        names = [column.last for column in entry.columns]
-        return Listing(("name",), [(name,) for name in names])
+        columns = view_columns(entry, catalog)
+        return Listing(_COLUMNS, [(name, kind, "true", "", "", "") for name, kind in columns])
     keys = primary_key(entry)
     return Listing(_COLUMNS, [_described(column, keys, entry) for column in entry.columns])
 

@@ -17,14 +17,14 @@ def columns_read(statement: CreateTable, used: tuple[str, ...] | None) -> tuple[
     wanted = names & set(used)
     pending = [name for name in wanted if name in computed]
     while pending:
-        words = _words(computed[pending.pop()])
+        words = words_of(computed[pending.pop()])
         found = {name for name in names - wanted if name.lower() in words}
         wanted |= found
         pending += [name for name in found if name in computed]
     return tuple(column for column in statement.columns if column.name in wanted)
 
 
-def _words(expression: SqlText) -> set[str]:
+def words_of(expression: SqlText) -> set[str]:
     """Every name in an expression, in lower case; functions and keywords too, which do no harm."""
     source = Source(expression.text)
     words = set()
