@@ -54,23 +54,17 @@ def create_table(
     lines.append((f"WATERMARK FOR {quoted(rowtime)} AS {quoted(rowtime)} - {delay}", doubt))
     if upserts:
         lines.append(_primary_key(key))
-    given = [
-        (k, "..." if is_sensitive(k) else masked(k, v), masked(k, v) != v)
-        for k, v in options.items()
-    ]
-    given += [(k, v, False) for k, v in _format_options(guess, key, upserts).items()]
     doubts = [f"-- {_in_a_line(doubt)}" for doubt in guess.doubts]
     body = _commented(lines)
-    with_options = _commented(
-        [
-            (f"{text_literal(k)} = '...'", "fill in")
-            if is_sensitive(k)
-            else (f"{text_literal(k)} = {text_literal(v)}", "")
-            for k, v in given.items()
-        ]
-    )
+    given = {**options, **_format_options(guess, key, upserts)}
+    with_options = _commented([_option(*each) for each in given.items()])
     head = f"CREATE TABLE {quoted(name)} ("
     return "\n".join([*doubts, head, *body, ") WITH (", *with_options, ");"])
+
+
+def _option(key: str, value: str) -> tuple[str, str]:
+    shown = "..." if is_sensitive(key) else masked(key, value)
+    return f"{text_literal(key)} = {text_literal(shown)}", "fill in" if shown != value else ""
 
 
 def _line(name: str, kind: str, doubt: str) -> tuple[str, str]:
