@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 JOB = """
@@ -57,3 +59,40 @@ def test_a_strangers_connector_reads_the_same_rows_in_batches_and_as_a_stream(si
     assert done.returncode == 0, done.stderr[-3000:]
     said = json.loads(done.stdout.splitlines()[-1])
     assert said == {"rows": 90, "equal": True, "batches": 5}
+
+
+def test_a_strangers_connector_is_the_source_of_a_yaml_job(site, tmp_path, kafka):
+    prefix = f"prices-{uuid.uuid4().hex[:8]}"
+    topics = [f"{prefix}.ACME", f"{prefix}.INIT"]
+    for topic in topics:
+        kafka.create_topic(topic, 1, {})
+    job = EXAMPLES / "streamcore-ticker" / "prices.yaml"
+    given = {"brokers": kafka.bootstrap_servers, "prefix": prefix}
+    command = [sys.executable, "-m", "streamcore.cli", "run", str(job), "--once"]
+    for name, value in given.items():
+        command += ["--var", f"{name}={value}"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": site, "STREAMCORE_STATE": str(tmp_path / "state")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": uuid.uuid4().hex,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0) for topic in topics])
+    try:
+        messages = consumer.consume(20, 30)
+    finally:
+        consumer.close()
+    assert len(messages) == 20
+    assert {tuple(message.headers()[0]) for message in messages} == {("origin", b"ticker")}
+    told = {(m.topic(), json.loads(m.value())["after"]["symbol"]) for m in messages}
+    assert told == {(topics[0], "ACME"), (topics[1], "INIT")}

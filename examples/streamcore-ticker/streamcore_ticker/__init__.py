@@ -24,7 +24,10 @@ class Ticker(Connector):
             yield "symbols: name one at least"
 
     def metadata(self):
-        return {"tick": MetadataKey("BIGINT NOT NULL", "The number of the tick.")}
+        return {
+            "tick": MetadataKey("BIGINT NOT NULL", "The number of the tick."),
+            "table": MetadataKey("STRING NOT NULL", "What a YAML job takes for the row's table."),
+        }
 
     def bounded(self):
         return True

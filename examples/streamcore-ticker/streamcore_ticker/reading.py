@@ -22,6 +22,7 @@ def batch(ticker, table, ticks):
         "symbol": [symbol for _, symbol in pairs],
         "price": [price(ticker.seed, tick, symbol) for tick, symbol in pairs],
         "tick": [tick for tick, _ in pairs],
+        "table": [f"market.{symbol}" for _, symbol in pairs],
     }
     schema = arrow_output(table.output)
     names = [column.metadata or column.name for column in table.output]

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 import uuid
+from pathlib import Path
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from streamcore.cli import main
 from streamcore.testing.services.kinesis.address import ACCOUNT
 from streamcore_sql import Session
@@ -99,25 +101,7 @@ def run(spark, kafka, tmp_path):
         session.stop()
 
 
-JOB = r"""
-source:
-  type: kafka
-  name: Shop
-  topic: ${source}
-  properties.bootstrap.servers: ${brokers}
-  scan.startup.mode: earliest-offset
-  value.format: debezium-json
-sink:
-  type: upsert-kafka
-  name: Upsert Kafka Sink
-  properties.bootstrap.servers: ${brokers}
-  sink.delivery-guarantee: ${guarantee}
-  sink.add-tableId-to-header-enabled: true
-  sink.custom-header: origin:shop
-route:
-  - source-table: shop.(\.*)
-    sink-table: ${prefix}.$1
-"""
+JOB = (Path(__file__).parents[3] / "examples" / "ingestion" / "shop.yaml").read_text("utf-8")
 
 
 def test_five_tables_of_one_topic_go_to_five_topics_and_a_restart_goes_on(run, kafka, kafka_topic):
@@ -401,6 +385,74 @@ transform:
     found = sorted((key["id"], value) for key, value, _ in received(kafka, target) if value)
     assert found == [(n, {"id": n}) for n in range(5)]
     assert ({"id": 3}, None, {}) in received(kafka, target)
+
+
+def avro_change(identifier, table, after):
+    """A created row as Debezium writes it in Avro: before, after, op, source."""
+
+    def text(value):
+        return bytes([2 * len(value)]) + value.encode()
+
+    row = b"".join(text(v) if isinstance(v, str) else bytes([2 * v]) for v in after.values())
+    source = text("shop") + text(table)
+    return b"\x00" + identifier.to_bytes(4, "big") + b"\x00\x02" + row + text("c") + source
+
+
+def envelope(columns):
+    fields = [{"name": name, "type": kind} for name, kind in columns.items()]
+    row = {"type": "record", "name": "Value", "fields": fields}
+    where = [{"name": name, "type": "string"} for name in ("db", "table")]
+    parts = {
+        "before": ["null", row],
+        "after": ["null", "Value"],
+        "op": "string",
+        "source": {"type": "record", "name": "Source", "fields": where},
+    }
+    fields = [{"name": name, "type": kind} for name, kind in parts.items()]
+    return json.dumps({"type": "record", "name": "Envelope", "fields": fields})
+
+
+def test_many_tables_of_one_topic_in_avro(run, kafka, kafka_topic, schema_registry, caplog):
+    source, target = kafka_topic(), kafka_topic()
+    registry = SchemaRegistryClient({"url": schema_registry.url})
+    schemas = {
+        "orders": {"id": "long", "state": "string"},
+        "items": {"id": "long", "count": "int"},
+        "other": {"id": "long"},
+    }
+    ids = {
+        table: registry.register_schema(f"{source}-{table}", Schema(envelope(columns), "AVRO"))
+        for table, columns in schemas.items()
+    }
+    rows = [
+        ("orders", {"id": 1, "state": "new"}),
+        ("items", {"id": 2, "count": 5}),
+        ("other", {"id": 3}),
+        ("orders", {"id": 4, "state": "old"}),
+    ]
+    send(kafka, source, [(None, avro_change(ids[table], table, row)) for table, row in rows])
+    job = rf"""
+source:
+  type: kafka
+  topic: {source}
+  properties.bootstrap.servers: ${{brokers}}
+  scan.startup.mode: earliest-offset
+  value.format: debezium-avro-confluent
+  value.debezium-avro-confluent.url: {schema_registry.url}
+  tables:
+    - name: shop.orders
+      columns: id BIGINT, state STRING, PRIMARY KEY (id) NOT ENFORCED
+    - name: shop.items
+      columns: id BIGINT, count INT, PRIMARY KEY (id) NOT ENFORCED
+sink:
+  type: kafka
+  properties.bootstrap.servers: ${{brokers}}
+  topic: {target}
+"""
+    run(job)
+    found = [(v["source"]["table"], v["after"]) for _, v, _ in received(kafka, target)]
+    assert found == [row for row in rows if row[0] != "other"]
+    assert "rows of 'shop.other' are left out: 'source.tables' does not name them" in caplog.text
 
 
 def test_topics_without_table_names_are_tables_of_their_own(run, kafka, kafka_topic):

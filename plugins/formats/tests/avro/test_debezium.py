@@ -99,6 +99,30 @@ def test_only_wanted_columns_come_back(captured, options):
     assert plugin.decoder(schema, []).decode([update]).rows.num_rows == 2
 
 
+def test_each_row_can_tell_its_table(captured, options):
+    schema = arrow_schema(PERSON)
+    decoder = DebeziumAvroConfluent(url=options["url"]).decoder(schema, ["name"], ["table"])
+    messages = [captured(f"debezium-avro-{what}.avro") for what in ("insert", "update", "delete")]
+    decoded = decoder.decode(messages)
+    assert decoded.rows.to_pylist() == [
+        {"name": name, "table": "test1.person"} for name in ("lisi", "lisi", "zhangsan", "zhangsan")
+    ]
+
+
+def test_a_message_that_does_not_tell_its_table_is_rejected_where_it_is_asked(
+    schema_registry, options
+):
+    client = SchemaRegistryClient({"url": schema_registry.url})
+    identifier = client.register_schema(options["subject"], Schema(json.dumps(ENVELOPE), "AVRO"))
+    message = b"\x00" + identifier.to_bytes(4, "big") + b"\x00\x02\x0e\x02\x02c"
+    schema = arrow_schema({"id": "BIGINT NOT NULL"})
+    decoded = (
+        DebeziumAvroConfluent(url=options["url"]).decoder(schema, None, ["table"]).decode([message])
+    )
+    assert decoded.rows.num_rows == 0
+    assert decoded.rejected == [(0, "the message does not tell its table")]
+
+
 def test_what_is_written_is_created_or_deleted_and_registered_as_a_nullable_record(
     schema_registry, options, subject
 ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamcore import Decoder, Encoder, Problem
+from streamcore import Decoder, Encoder, MetadataKey, Problem
 
 from .registered import RegisteredFormat
 
@@ -20,6 +20,22 @@ class DebeziumAvroConfluent(RegisteredFormat):
 
     identifier = "debezium-avro-confluent"
     changelog = True
+    metadata_keys = {  # noqa: RUF012 - read only
+        "table": MetadataKey(
+            "STRING", "The full name of the changed table, such as 'shop.public.orders'."
+        ),
+    }
+
+    def decoder(
+        self,
+        schema: pa.Schema,
+        columns: Sequence[str] | None = None,
+        metadata: Sequence[str] = (),
+    ) -> Decoder:
+        from .envelopes import EnvelopeDecoder
+
+        wanted = [schema.field(name) for name in (schema.names if columns is None else columns)]
+        return EnvelopeDecoder(self.settings(), self._avro(schema)[1], wanted, metadata)
 
     def _codec(self) -> tuple[Callable[..., Decoder], Callable[..., Encoder]]:
         from .envelopes import EnvelopeDecoder, EnvelopeEncoder

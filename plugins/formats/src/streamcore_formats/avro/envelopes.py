@@ -19,6 +19,11 @@ INSERT, BEFORE, AFTER, DELETE = (ROW_KINDS.index(kind) for kind in ("+I", "-U", 
 _KINDS = {"": (), "c": (INSERT,), "r": (INSERT,), "u": (BEFORE, AFTER), "d": (DELETE,)}
 _PARTS = {"": (), "c": (1,), "r": (1,), "u": (0, 1), "d": (0,)}
 """Where the rows of an operation are: 0 is 'before', 1 is 'after'."""
+_NAMES = ("db", "schema", "table")
+_SOURCE = pa.field("source", pa.struct([(name, pa.string()) for name in _NAMES]))
+_TEXT = Type("union", branches=[Type("null"), Type("string")])
+_READ = Type("record", name="source", fields=[Field(n, _TEXT, default=None) for n in _NAMES])
+_READ_SOURCE = Field("source", Type("union", branches=[Type("null"), _READ]), default=None)
 
 
 def envelope(fields: Iterable[pa.Field]) -> pa.Schema:
@@ -30,9 +35,20 @@ def envelope(fields: Iterable[pa.Field]) -> pa.Schema:
 class EnvelopeDecoder:
     """Decodes envelopes: an update is two rows, -U before +U; an empty message is a tombstone."""
 
-    def __init__(self, settings: Settings, reader: Type, fields: Sequence[pa.Field]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        reader: Type,
+        fields: Sequence[pa.Field],
+        metadata: Sequence[str] = (),
+    ) -> None:
         around = envelope(fields)
         narrow = _narrowed(reader.without_null()[0], {field.name for field in fields})
+        self._tells_tables = "table" in metadata
+        if self._tells_tables:
+            around = around.append(_SOURCE)
+            own = [field for field in narrow.fields if field.name != _SOURCE.name]
+            narrow = dataclasses.replace(narrow, fields=[*own, _READ_SOURCE])
         self._reader = FramedReader(settings, narrow, list(around))
         self._envelopes, self._rows = Assembler(list(around)), Assembler(fields)
 
@@ -46,11 +62,18 @@ class EnvelopeDecoder:
         return self._changes(found, origin)
 
     def _changes(self, found: Decoded, origin: Sequence[int]) -> Decoded:
-        before, after, column = found.rows.columns
+        before, after, column = found.rows.columns[:3]
+        tables = _tables(found.rows.columns[3]) if self._tells_tables else None
         ops = column.to_pylist()
         rejected = list(found.rejected)
         has_before, has_after = before.is_valid().to_pylist(), after.is_valid().to_pylist()
         reasons = list(map(_unusable, ops, has_before, has_after))
+        if tables is not None:
+            named = tables.is_valid().to_pylist()
+            nameless = "the message does not tell its table"
+            reasons = [
+                why or ("" if has else nameless) for why, has in zip(reasons, named, strict=True)
+            ]
         if any(reasons):
             rejected += [Rejected(i, why) for i, why in zip(origin, reasons, strict=True) if why]
             rejected.sort()
@@ -64,7 +87,18 @@ class EnvelopeDecoder:
         origins = [index for index, op in zip(origin, ops, strict=True) for _ in _KINDS[op]]
         rows = pa.concat_arrays([before, after]).take(pa.array(picks, pa.int32()))
         batch = self._rows.batch(rows.flatten(), len(picks))
+        if tables is not None:
+            places = pa.array([pick % count for pick in picks], pa.int32())
+            batch = batch.append_column("table", tables.take(places))
         return Decoded(batch, pa.array(origins, pa.int32()), pa.array(kinds, pa.int8()), rejected)
+
+
+def _tables(sources: pa.StructArray) -> pa.StringArray:
+    """The full names of tables, null where a source does not tell its own."""
+    *before, table = (pc.if_else(pc.equal(p, ""), None, p) for p in sources.flatten())
+    # Arrow leaves out rows in which every part is null, so the last one is none for now.
+    names = pc.binary_join_element_wise(*before, table.fill_null(""), ".", null_handling="skip")
+    return pc.if_else(table.is_valid(), names, None)
 
 
 def _unusable(op: str | None, has_before: bool, has_after: bool) -> str:
