@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from streamcore import Secret, reports
+from streamcore import ConnectionFailed, Secret, reports
 from streamcore.cli import main
 from streamcore.reports import Report
 from streamcore_sql.commands.options import Given
@@ -344,6 +344,52 @@ def test_jobs_tell_where_checkpoints_are_wherever_that_is(state, capfd, folders,
     assert main(["jobs"]) == 0
     line = next(line for line in capfd.readouterr().out.splitlines() if line.startswith("far"))
     assert line.rstrip().endswith(told)
+
+
+KAFKA = {
+    "connector": "kafka",
+    "topic": "orders",
+    "format": "json",
+    "properties.bootstrap.servers": "localhost:9092",
+    "properties.group.id": "readers",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "told"),
+    [
+        (KAFKA, [7], "job 'shop' is finished; by its group's offsets now\n7 records in all\n"),
+        (
+            {**KAFKA, "properties.sasl.password": "***"},
+            [3],
+            "job 'shop' is finished; as of its last batch, 0 s ago\n3 records in all\n",
+        ),
+        (
+            {**KAFKA, "topic": "away"},
+            [3],
+            "the group of 'orders' cannot be asked: nobody is there\n"
+            "job 'shop' is finished; as of its last batch, 0 s ago\n3 records in all\n",
+        ),
+    ],
+)
+def test_the_lag_of_a_job_is_that_of_its_group_where_it_can_be_asked(
+    state, capfd, monkeypatch, options, rows, told
+):
+    def group_lag(kafka):
+        if kafka.topic == ("away",):
+            raise ConnectionFailed("nobody is there")
+        yield kafka.topic[0], 0, 7
+
+    monkeypatch.setattr("streamcore_kafka.connector.Kafka.group_lag", group_lag)
+    run = jobfiles.begin("shop", "shop.sql")
+    table = {"table": "orders", "side": "source", "connector": "kafka", "options": options}
+    table["lag"] = [{"topic": "orders", "place": "0", "rows": 3}]
+    run.queries = [{"job": "shop.x", "tables": [table, {"table": "sink", "side": "sink"}]}]
+    run.end("finished")
+    assert main(["lag", "shop"]) == 0
+    assert re.sub(r"\d+ s ago", "0 s ago", capfd.readouterr().err) == told
+    assert main(["lag", "shop", "--json"]) == 0
+    assert [each["rows"] for each in json.loads(capfd.readouterr().out)["lag"]] == rows
 
 
 def test_the_log_of_spark_stays_in_its_folder(state, monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,8 +26,9 @@ _HEAD = ("JOB", "TABLE", "TOPIC", "PARTITION", "RECORDS", "TIME")
 def lag(name: str, output: str, given: Given) -> int:
     """Print how far the job NAME is behind, or the consumer group of the table NAME.
 
-    A job is told as of its last batch. A table is looked up in the folder of --catalog, and its
-    group's offsets are compared with the ends of its topics now.
+    The offsets of the group are compared with the ends of its topics now. Where a job has no group,
+    or needs a secret to ask for it, its lag is told as of its last batch. A table is looked up in
+    the folder of --catalog.
     """
     from ..monitoring.jobfiles import every
 
@@ -53,19 +54,44 @@ def _of_job(job: JobFile, name: str, as_json: bool) -> int:
     from ..monitoring.lags import Lag
 
     queries = [each for each in job.queries if name in (job.name, each["job"])]
-    lags = [
-        (str(query["job"]), str(table["table"]), Lag(**each))
-        for query in queries
-        for table in query["tables"]
-        for each in table.get("lag", ())
-    ]
+    lags: list[tuple[str, str, Lag]] = []
+    as_of = time.time()
+    for query in queries:
+        for table in query["tables"]:
+            now = _group_lag(table)
+            if now is None and table.get("lag"):
+                as_of = job.updated
+            found = [Lag(**each) for each in table.get("lag", ())] if now is None else now
+            lags += [(str(query["job"]), str(table["table"]), each) for each in found]
     if as_json:
-        print_json({"job": name, "state": job.state, "as_of": job.updated, "lag": _plain(lags)})
+        print_json({"job": name, "state": job.state, "as_of": as_of, "lag": _plain(lags)})
     else:
-        age = max(time.time() - job.updated, 0)
-        click.echo(f"job '{name}' is {job.state}; as of its last batch, {age:.0f} s ago", err=True)
+        age = max(time.time() - as_of, 0)
+        when = "by its group's offsets now"
+        if as_of == job.updated:
+            when = f"as of its last batch, {age:.0f} s ago"
+        click.echo(f"job '{name}' is {job.state}; {when}", err=True)
         _print(lags)
     return OK
+
+
+def _group_lag(table: Mapping[str, Any]) -> list[Lag] | None:
+    """What a table's group has yet to read; None where there is no group that could be asked."""
+    from streamcore.registry import installed
+
+    from ..masking import MASK
+    from ..monitoring.lags import Lag
+
+    options = {key: text for key, text in table.get("options", {}).items() if key != "connector"}
+    hidden = any(MASK in text for text in options.values())
+    if table["side"] != "source" or "properties.group.id" not in options or hidden:
+        return None
+    try:
+        connector: Any = installed().build("connector", table["connector"], options)
+        return [Lag(topic, str(place), rows) for topic, place, rows in connector.group_lag()]
+    except (StreamcoreError, AttributeError) as error:
+        click.echo(f"the group of '{table['table']}' cannot be asked: {error}", err=True)
+        return None
 
 
 def _of_table(given: Given, name: str, as_json: bool) -> int:

@@ -125,14 +125,9 @@ def query_file(job: Job) -> dict[str, Any]:
     plain = {**job.metrics().to_json(), "error": job.error or ""}
     if about is not None:
         plain["checkpoint"] = about.checkpoint
-        topics = {
-            (table.table, table.side): {
-                key: table.options[key]
-                for key in ("topic", "topic-pattern", "stream.arn", "properties.group.id")
-                if key in table.options
-            }
-            for table in about.tables
-        }
+        known = {(table.table, table.side): table for table in about.tables}
         for table in plain["tables"]:
-            table["options"] = topics.get((table["table"], table["side"]), {})
+            found = known.get((table["table"], table["side"]))
+            table["connector"] = found.connector if found else ""
+            table["options"] = dict(found.options) if found else {}
     return plain
