@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from streamcore.cli import main
 from streamcore.registry import installed
 from streamcore.spark.carrier import JSON_OPTION
-from streamcore_sql import Session, SqlError, parse
+from streamcore_sql import Session, SqlError, parse, preflight
 from streamcore_sql.ingestion.json_schema import job_schema
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.ingestion.reading import read_job
@@ -146,6 +146,89 @@ def test_a_dry_run_prints_sql_that_parses_and_where_each_table_goes():
         "(2 rows)",
         r"route[1]: shop.(\.*) -> ods.$1",
     ]
+
+
+def sql_of(text):
+    """The statements of a dry run, which this front end itself takes, and their text."""
+    sql = planned(text).text().partition("\n\n")[0]
+    statements = parse(sql)
+    preflight.check(statements, Session(dry=True))
+    return sql, statements
+
+
+SINKS = {
+    "kafka": """
+  type: kafka
+  partition.strategy: hash-by-key
+  sink.add-tableId-to-header-enabled: true
+  sink.custom-header: a:b
+  debezium-json.include-schema.enabled: false
+  sink.delivery-guarantee: exactly-once""",
+    "canal": "\n  type: kafka\n  topic: all\n  value.format: canal-json\n  key.format: csv",
+    "upsert": "\n  type: upsert-kafka\n  sink.delivery-guarantee: exactly-once",
+}
+
+
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("source", ["debezium-json", "canal-json", "maxwell-json", "ogg-json"])
+def test_the_sql_of_a_dry_run_is_taken_by_streamcore_itself(source, sink):
+    text = changed("value.format: debezium-json", f"value.format: {source}")
+    sql, statements = sql_of(text.replace("\n  type: upsert-kafka", SINKS[sink]))
+    assert len(statements) == 5
+    assert ("-- but for 'sink.custom-header'" in sql) is (sink == "kafka")
+
+
+def test_the_sql_of_a_dry_run_tells_tables_apart():
+    text = changed("- name: shop.items", "- name: shop.public.items")
+    text = (
+        text.replace("shop.(\\.*)", "shop.\\.*")
+        .replace("ods.$1", "<>")
+        .replace("sink-table: <>", "sink-table: <>\n    replace-symbol: <>")
+    )
+    sql, _ = sql_of(text)
+    assert "WHERE __schema_name__ = 'shop' AND __table_name__ = 'orders';" in sql
+    assert (
+        "WHERE __namespace_name__ = 'shop' AND __schema_name__ = 'public' AND "
+        "__table_name__ = 'items';"
+    ) in sql
+    avro = changed(
+        "value.format: debezium-json",
+        "value.format: debezium-avro-confluent\n"
+        "  value.debezium-avro-confluent.url: http://localhost:8081",
+    )
+    assert "WHERE __table = 'shop.orders';" in sql_of(avro)[0]
+    topics = changed("topic: shop", "topic: shop.orders;shop.items")
+    topics = topics.replace("debezium-json", "json").replace("type: upsert-kafka", "type: kafka")
+    for old in (", PRIMARY KEY (id) NOT ENFORCED", "      primary-keys: id\n"):
+        topics = topics.replace(old, "")
+    assert re.findall("'topic' = '(shop.*)'", sql_of(topics)[0]) == ["shop.orders", "shop.items"]
+
+
+def test_a_key_that_only_messages_tell_is_not_left_out_of_sql():
+    sql, statements = sql_of(changed("      primary-keys: id\n", ""))
+    assert "-- 'shop.items': its primary key is taken from its messages" in sql
+    assert len(statements) == 3
+
+
+PATTERNS = r"""
+  - source-table: db_(\d+).t_(\.*)
+    sink-table: all_$1.$2
+  - source-table: x.(a|b)
+    sink-table: $1
+"""
+
+
+def ways(found):
+    rows = found.text().partition("\n\n")[2].splitlines()[3:]
+    return [tuple(part.strip() for part in row.split(" | ")[:2]) for row in rows if " | " in row]
+
+
+def test_a_dry_run_shows_the_way_of_sample_names():
+    text = JOB[: JOB.index("  tables:")] + JOB[JOB.index("sink:") :].rstrip() + PATTERNS
+    assert ways(planned(text)) == [("shop.any", "ods.any"), ("db_1.t_any", "all_1.any")]
+    session, given = Session(name="job", dry=True), {"dry": True, "samples": ["x.b", "y.z"]}
+    found = prepare_job(session, text, "job.yaml", lambda: None, **given)
+    assert ways(found) == [("x.b", "b"), ("y.z", "y.z")]
 
 
 def test_options_may_be_nested_or_listed_and_mean_the_same_flat():

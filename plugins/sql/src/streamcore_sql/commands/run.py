@@ -33,6 +33,13 @@ _LOOK = 0.5
 @click.argument("script", type=click.Path(allow_dash=True))
 @click.option("--once", is_flag=True, help="Read what is there now, then end.")
 @click.option("--dry-run", is_flag=True, help="Check and show the plan; start and keep nothing.")
+@click.option(
+    "--sample",
+    "samples",
+    metavar="TABLE",
+    multiple=True,
+    help="With --dry-run of a YAML job: show where this table would go.",
+)
 @click.option("--fresh", is_flag=True, help="Start over; old checkpoints are moved aside.")
 @click.option("--name", default="", help="The job's name; by default the script's.")
 @click.option(
@@ -56,6 +63,7 @@ def run(
     script: str,
     once: bool,
     dry_run: bool,
+    samples: Sequence[str],
     fresh: bool,
     name: str,
     metrics: str | None,
@@ -81,6 +89,7 @@ def run(
         as_json=output == "json",
         once=once,
         dry_run=dry_run,
+        samples=samples,
         fresh=fresh,
         metrics=metrics,
         web=web,
@@ -97,6 +106,7 @@ def run_script(
     as_json: bool = False,
     once: bool = False,
     dry_run: bool = False,
+    samples: Sequence[str] = (),
     fresh: bool = False,
     metrics: str | None = None,
     web: str | None = None,
@@ -111,7 +121,7 @@ def run_script(
     interrupts = Interrupts()
     interrupts.install()
     try:
-        planned = _prepare(session, text, shown, given, display, dry_run)
+        planned = _prepare(session, text, shown, given, display, dry_run, samples)
         interrupts.install()
         if dry_run:
             return OK
@@ -131,7 +141,13 @@ def run_script(
 
 
 def _prepare(
-    session: Session, text: str, shown: str, given: Given, display: Display, dry: bool
+    session: Session,
+    text: str,
+    shown: str,
+    given: Given,
+    display: Display,
+    dry: bool,
+    samples: Sequence[str] = (),
 ) -> list[Planned]:
     """Check and plan everything; nothing is kept, started or said to be done if any is wrong."""
     outcomes: list[Any] = []
@@ -145,7 +161,8 @@ def _prepare(
         if shown.lower().endswith((".yaml", ".yml")):
             from ..ingestion.planning import prepare_job
 
-            planned: list[Planned] = [prepare_job(session, text, shown, start, dry=dry)]
+            job = prepare_job(session, text, shown, start, dry=dry, samples=samples)
+            planned: list[Planned] = [job]
             notes: list[str] = []
         else:
             from .. import preflight

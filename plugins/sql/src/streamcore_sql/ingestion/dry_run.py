@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from streamcore import Column, Secret
 from streamcore.values import masked
@@ -10,33 +11,67 @@ from streamcore.values import masked
 from ..lexer import name_literal, text_literal
 from ..texttable import text_table
 from .model import Job
-from .routing import Router, TableId
+from .routing import Router, Selector, TableId
+from .row_sql import TABLE, TOLD
 from .sinks import SinkPlan
+from .sources import SourcePlan
 
 ColumnsOf = Callable[[TableId], Sequence[Column] | None]
 """The columns of a table as the sink gets them; None where only its rows can tell."""
 
 _WHERE = {
-    "debezium-json": ("value.source.database", "value.source.table"),
-    "canal-json": ("value.database", "value.table"),
-    "maxwell-json": ("value.database", "value.table"),
-    "ogg-json": ("", "value.table"),
+    "debezium-json": ("value.source.database", "value.source.schema", "value.source.table"),
+    "canal-json": ("value.database", "", "value.table"),
+    "maxwell-json": ("value.database", "", "value.table"),
+    "ogg-json": ("", "", "value.table"),
 }
-_SCHEMA, _TABLE, _EVENT = "__schema_name__", "__table_name__", "__data_event_type__"
+"""The metadata that tell the database, the schema and the table of a row."""
+_NAMESPACE, _SCHEMA, _TABLE, _EVENT = TOLD
+_WHOLE = "__table"
+_LIKELY = (
+    (re.compile(r"\\\.[*+]|\[[^\]]*\][*+]|\\w[*+]"), "any"),
+    (re.compile(r"\\d[*+]?|\[0-9\][*+]?"), "1"),
+)
+"""What the usual parts of patterns stand for in a made-up name."""
 
 
-def plan_text(job: Job, router: Router, sink: SinkPlan, columns_of: ColumnsOf) -> str:
-    """The whole plan, for the tables that the file names."""
-    named = [name for rule in (*job.routes, *job.transforms) for name in _names(rule)]
-    tables = list(dict.fromkeys([*job.source.names, *map(TableId.of, named)]))
+def plan_text(
+    job: Job,
+    router: Router,
+    source: SourcePlan,
+    sink: SinkPlan,
+    columns_of: ColumnsOf,
+    samples: Sequence[str] = (),
+) -> str:
+    """The whole plan, for the tables that the file names and for those given as samples."""
+    selectors = [rule.route.source for rule in job.routes] + [
+        rule.source for rule in job.transforms
+    ]
+    named = [name for selector in selectors for name in selector.literals]
+    tables = list(dict.fromkeys([*job.source.names, *map(TableId.of, [*named, *samples])]))
     tables = [table for table in tables if job.source.wants(table)]
-    written = _Sql(job, router, sink, columns_of)
-    return "\n".join([*written.lines(tables), "", *_routing(job, router, sink, tables)])
+    written = _Sql(job, router, source, sink, columns_of)
+    shown = tables if samples else [*tables, *_made_up(selectors, job, tables)]
+    return "\n".join([*written.lines(tables), "", *_routing(job, router, sink, shown)])
 
 
-def _names(rule: object) -> list[str]:
-    selector = rule.route.source if hasattr(rule, "route") else rule.source  # type: ignore[attr-defined]
-    return list(selector.literals)
+def _made_up(
+    selectors: Iterable[Selector], job: Job, known: Iterable[TableId]
+) -> Iterator[TableId]:
+    """A table for each pattern that is for none of those known, where one is easily made up."""
+    found = list(known)
+    for selector in selectors:
+        text = selector.text
+        for pattern, word in _LIKELY:
+            text = pattern.sub(word, text)
+        table = TableId.of(re.sub(r"[()]", "", text))
+        if (
+            not any(map(selector.match, found))
+            and selector.match(table)
+            and job.source.wants(table)
+        ):
+            found.append(table)
+            yield table
 
 
 def _routing(job: Job, router: Router, sink: SinkPlan, tables: Sequence[TableId]) -> Iterator[str]:
@@ -55,27 +90,53 @@ def _routing(job: Job, router: Router, sink: SinkPlan, tables: Sequence[TableId]
         yield f"route[{number}]: {each.route.source.text} -> {each.route.target}"
 
 
+_OURS = (
+    "topic",
+    "format",
+    "key.format",
+    "value.format",
+    "partition.strategy",
+    "stream.arn",
+    "debezium-json.include-schema.enabled",
+)
+
+
 class _Sql:
     """Writes a job as statements."""
 
-    def __init__(self, job: Job, router: Router, sink: SinkPlan, columns_of: ColumnsOf) -> None:
-        self._job, self._router, self._sink, self._columns_of = job, router, sink, columns_of
+    def __init__(
+        self,
+        job: Job,
+        router: Router,
+        source: SourcePlan,
+        sink: SinkPlan,
+        columns_of: ColumnsOf,
+    ) -> None:
+        self._job, self._router, self._columns_of = job, router, columns_of
+        self._read, self._sink = source, sink
+        self._format = job.source.options.get("value.format") or job.source.options.get("format")
+        told = source.table.by_name.get(TABLE) if source.typed else None
+        self._teller = told.metadata if told else None
 
     def lines(self, tables: Sequence[TableId]) -> Iterator[str]:
         inserts: list[str] = []
         targets: set[str] = set()
         yield "-- the same in SQL"
+        yield from (f"-- but for {each}" for each in self._unsaid())
         for table in tables:
             declared = self._job.source.declared(table)
             columns = self._columns_of(table)
             if declared is None or columns is None:
                 yield f"-- '{table}': its columns are taken from its rows"
                 continue
+            rule = self._job.transform_of(table)
+            key = (rule.primary_key if rule else ()) or declared.primary_key
+            if self._sink.needs_key and not key:
+                yield f"-- '{table}': its primary key is taken from its messages"
+                continue
             source = f"source.{table}"
             yield self._source(table, source, declared.columns, declared.primary_key)
             for name in self._router.sinks_of(table):
-                rule = self._job.transform_of(table)
-                key = (rule.primary_key if rule else ()) or declared.primary_key
                 if name not in targets:
                     targets.add(name)
                     yield self._target(name, columns, key)
@@ -88,16 +149,16 @@ class _Sql:
     def _source(
         self, table: TableId, name: str, columns: Sequence[Column], key: Sequence[str]
     ) -> str:
-        options = self._job.source.options
-        format_ = options.get("value.format") or options.get("format") or ""
-        extra = []
-        if format_ in _WHERE:
-            for column, place in zip((_SCHEMA, _TABLE), _WHERE[format_], strict=True):
-                if place:
-                    extra.append(f"{column} STRING METADATA FROM '{place}' VIRTUAL")
+        extra = [
+            f"{column} STRING METADATA FROM '{place}' VIRTUAL"
+            for column, place, _ in self._places(table)
+        ]
         if _EVENT in self._used(table):
             extra.append(f"{_EVENT} STRING METADATA FROM 'row-kind' VIRTUAL")
-        shown = {"connector": self._job.source.type, **options}
+        shown = {"connector": self._job.source.type, **self._job.source.options}
+        if self._teller == "topic":
+            shown = {key: t for key, t in shown.items() if key != "topic-pattern"}
+            shown["topic"] = str(table)
         return _create(name, columns, key, extra, shown, self._job.source.secrets)
 
     def _target(self, name: str, columns: Sequence[Column], key: Sequence[str]) -> str:
@@ -112,29 +173,50 @@ class _Sql:
                 own |= {"key.format": "json", "key.fields": ";".join(key)}
         else:
             own |= {"stream.arn": target, "format": self._sink.envelope}
-        ours = ("topic", "format", "key.format", "value.format", "partition.strategy", "stream.arn")
-        shown = own | {k: text for k, text in sink.options.items() if k not in ours}
+        prefix = "sink.transactional-id-prefix"
+        if prefix in self._sink.options:
+            own[prefix] = str(self._sink.options[prefix])
+        shown = own | {k: text for k, text in sink.options.items() if k not in _OURS}
         return _create(name, columns, key, [], shown, sink.secrets)
 
     def _insert(self, table: TableId, source: str, name: str, columns: Sequence[Column]) -> str:
         rule = self._job.transform_of(table)
         every = ", ".join(name_literal(column.name) for column in columns)
         projection = every
-        conditions = []
+        conditions = [f"{column} = {text_literal(name)}" for column, _, name in self._places(table)]
         if rule is not None and rule.projection is not None:
             projection = rule.projection.text.replace(r"\*", every)
-        options = self._job.source.options
-        places = _WHERE.get(options.get("value.format") or options.get("format") or "")
-        if places:
-            if places[0]:
-                conditions.append(f"{_SCHEMA} = {text_literal(table.schema)}")
-            named = table.table if places[0] else str(table)
-            conditions.append(f"{_TABLE} = {text_literal(named)}")
         if rule is not None and rule.filter is not None:
             conditions.append(f"({rule.filter.text})")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         rows = f"SELECT {projection} FROM {name_literal(source)}{where}"  # noqa: S608 - only shown
         return f"  INSERT INTO {name_literal(name)} {rows};"
+
+    def _places(self, table: TableId) -> list[tuple[str, str, str]]:
+        """What tells rows of a table from others: a column, its metadata key and its value."""
+        if self._teller is not None and self._teller != "topic":
+            return [(_WHOLE, self._teller, str(table))]
+        database, schema, name = _WHERE.get(self._format or "", ("", "", ""))
+        if table.namespace and schema:
+            told = [(_NAMESPACE, database, table.namespace), (_SCHEMA, schema, table.schema)]
+        else:
+            told = [(_SCHEMA, database, table.schema)]
+        told.append((_TABLE, name, table.table if database else str(table)))
+        return [each for each in told if each[1]]
+
+    def _unsaid(self) -> Iterator[str]:
+        """What a job does that its SQL does not."""
+        sink = self._job.sink
+        for key in ("sink.custom-header", "sink.add-tableId-to-header-enabled"):
+            if key in sink.node.members:
+                yield f"'{key}': declare a column METADATA FROM 'headers' to write them"
+        if sink.type == "kafka" and self._sink.partitioner:
+            yield f"partitions: this job writes with '{self._sink.partitioner}'"
+        for number, rule in enumerate(self._job.transforms, 1):
+            if rule.soft_delete:
+                yield f"transform[{number}]: deletes are written as rows there, and deleted here"
+            if rule.partition_keys:
+                yield f"transform[{number}]: 'partition-keys' has no equal"
 
     def _used(self, table: TableId) -> str:
         rule = self._job.transform_of(table)

@@ -49,6 +49,8 @@ class PlannedJob:
     source: SourcePlan
     sink: SinkPlan
     launch: Launch
+    samples: Sequence[str] = ()
+    """Tables to show the way of in a dry run."""
 
     def __post_init__(self) -> None:
         self._shapes = Shapes(
@@ -167,7 +169,9 @@ class PlannedJob:
 
     def text(self, *, details: bool = True, options: bool = False) -> str:
         """The equivalent SQL, and where each table goes."""
-        return plan_text(self.job, self.router, self.sink, self._columns_of)
+        return plan_text(
+            self.job, self.router, self.source, self.sink, self._columns_of, self.samples
+        )
 
     def _columns_of(self, table: TableId) -> Sequence[Column] | None:
         """The columns of a declared table as the sink gets them."""
@@ -183,7 +187,13 @@ _IDENTITY = ("topic", "topic-pattern", "stream", "stream.arn")
 
 
 def prepare_job(
-    session: Session, text: str, name: str, start: Callable[[], None], *, dry: bool = False
+    session: Session,
+    text: str,
+    name: str,
+    start: Callable[[], None],
+    *,
+    dry: bool = False,
+    samples: Sequence[str] = (),
 ) -> PlannedJob:
     """Read and check a job file; `start` is called before Spark is first needed, if it is."""
     job = read_job(text, name, session._variables, session._secrets)
@@ -216,7 +226,7 @@ def prepare_job(
     problems.raise_any()
     if not dry or job.transforms:
         start()
-    planned = PlannedJob(session, job, router, source, sink, launch)
+    planned = PlannedJob(session, job, router, source, sink, launch, samples)
     planned.check_rules(sample=not dry)
     return planned
 
