@@ -609,9 +609,28 @@ def test_the_schema_accepts_what_runs(validator):
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("type: upsert-kafka", "type: ${KIND}"),
+        ("sink:\n", "sink:\n  value.format: ${FORMAT}\n  key.format: ${FORMAT}\n"),
+        ("  scan.startup.mode: ", "  scan:\n    startup:\n      mode: "),
+        ("  scan.startup.mode: ", "  scan.startup:\n    mode: "),
+        ("  scan.startup", "  properties: {group.id: g}\n  scan.startup"),
+        ("  scan.startup", "  debezium-json: {schema-include: true}\n  scan.startup"),
+        ("  scan.startup", "  value: {debezium-json: {schema-include: true}}\n  scan.startup"),
+    ],
+)
+def test_the_schema_accepts_variables_and_nested_options(validator, old, new):
+    assert not list(validator.iter_errors(loaded(changed(old, new))))
+
+
+@pytest.mark.parametrize(
     ("old", "new", "path"),
     [
         ("route:", "rout:", "$"),
+        ("  topic: shop", "  tabels: shop.x\n  topic: shop", "$.source"),
+        ("  topic: shop", "  scna:\n    startup.mode: x\n  topic: shop", "$.source"),
+        ("sink:\n", "sink:\n  value.format: jsn\n", "$.sink['value.format']"),
         ("sink:\n", "sink:\n  sink.delivery-garantee: x\n", "$.sink"),
         ("earliest-offset", "erliest-offset", "$.source['scan.startup.mode']"),
         ("type: upsert-kafka", "type: print", "$.sink.type"),

@@ -116,10 +116,13 @@ _SINK: Schema = {
     "exclude.schema.changes": _NAMES,
     "topic": _text("One topic for all tables; else each has its own."),
     "partition.strategy": _choice(Strategy, "Where rows go.", Strategy.ALL_TO_ZERO),
-    "value.format": {"enum": ["json", *(each.value for each in ValueFormat)]},
-    "key.format": {"enum": [each.value for each in KeyFormat]},
+    "value.format": {
+        "anyOf": [{"enum": ["json", *(each.value for each in ValueFormat)]}, _VARIABLE]
+    },
+    "key.format": {"anyOf": [{"enum": [each.value for each in KeyFormat]}, _VARIABLE]},
     "debezium-json.include-schema.enabled": _TYPES["boolean"],
 }
+_PARTS = ("", "key.", "value.")
 _MADE_HERE = {"format", "topic", "key.format", "value.format"}
 """Options that connectors require of tables, and that a job gives its sink by itself."""
 
@@ -135,11 +138,14 @@ def _sources(registry: Registry) -> list[str]:
 
 def _end(registry: Registry, types: Sequence[str], own: Schema) -> Schema:
     """The source or the sink: which keys there are depends on `type`."""
-    formats = "|".join(map(re.escape, registry.names("format")))
+    formats = registry.names("format")
+    written = "|".join(map(re.escape, formats))
     known: Schema = {
         "type": "object",
         "required": ["type"],
-        "properties": {"type": {"enum": [*types], "description": "The connector."}},
+        "properties": {
+            "type": {"anyOf": [{"enum": [*types]}, _VARIABLE], "description": "The connector."}
+        },
         "allOf": [],
     }
     for name in types:
@@ -147,13 +153,16 @@ def _end(registry: Registry, types: Sequence[str], own: Schema) -> Schema:
         properties = {"type": {"const": name}, **_options(facts), **own}
         required = ["type"]
         for each in facts:
-            written = own is _SINK and each.key in _MADE_HERE
-            if each.required and not written and not each.synonyms and "." not in each.key:
+            made = own is _SINK and each.key in _MADE_HERE
+            if each.required and not made and not each.synonyms and "." not in each.key:
                 required.append(each.key)
         starts = [re.escape(each.key[:-1]) for each in facts if each.type == "map"]
         patterns = {f"^({'|'.join([*starts, 'nothing'])}).": _TEXT}
-        patterns[rf"^((key|value)\.)?({formats})\.".replace(r"\-", "-")] = _TEXT
-        patterns[r"^[^.]+$"] = {}
+        patterns[rf"^((key|value)\.)?({written})\.".replace(r"\-", "-")] = _TEXT
+        maps = [each.key.rstrip("*") for each in facts if each.type == "map"]
+        dotted = [*properties, *maps, *(f"{start}{f}." for f in formats for start in _PARTS)]
+        nested = sorted(_beginnings(dotted) - properties.keys())
+        properties |= {key: {"type": "object"} for key in nested}
         known["allOf"].append(
             {
                 "if": {"properties": {"type": {"const": name}}},
@@ -166,6 +175,12 @@ def _end(registry: Registry, types: Sequence[str], own: Schema) -> Schema:
             }
         )
     return known
+
+
+def _beginnings(keys: Iterable[str]) -> set[str]:
+    """What may stand before nested parts of keys: `a` and `a.b` of `a.b.c`."""
+    parts = [key.split(".") for key in keys]
+    return {".".join(each[:end]) for each in parts for end in range(1, len(each))}
 
 
 def _options(facts: Iterable[OptionFacts]) -> Schema:
