@@ -1,6 +1,7 @@
 # Every target bootstraps .venv by itself; Python >= 3.11, Java >= 17, make and git are all it needs.
 PYTHON ?= python3
 SOAK ?=
+BENCH ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -43,10 +44,10 @@ lint: $(STAMP) ## ruff, mypy --strict, dependency consistency
 	@$(BIN)/mypy $(wildcard core/src) $(wildcard plugins/*/src)
 	@$(BIN)/uv pip check --python $(BIN)/python
 
-bench: $(STAMP) ## side by side with the peers, ratios printed, docs/benchmarks.md written
-	@$(BIN)/python -m benchmarks --json docs/benchmarks.json
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group bench
-	@$(BIN)/python -m benchmarks.report docs/benchmarks.json
+bench: $(STAMP) ## side by side with the peers, ratios printed, docs/benchmarks.md written; BENCH='--only latency' for some
+	@status=0; $(BIN)/python -m benchmarks --json docs/benchmarks.json $(BENCH) || status=$$?; \
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group bench && \
+	$(BIN)/python -m benchmarks.report docs/benchmarks.json && exit $$status
 
 soak: $(STAMP) ## full-scale fault and load runs, docs/reliability.md written; STREAMCORE_SOAK_SCALE=0.1 for a tenth
 	@STREAMCORE_RELIABILITY_REPORT=docs/reliability.md $(BIN)/python -m pytest -m soak -p no:cacheprovider \

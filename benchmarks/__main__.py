@@ -1,37 +1,43 @@
-"""`python -m benchmarks [--only NAME...] [--quick] [--runs N] [--no-flink] [--json FILE]`."""
+"""`python -m benchmarks [--only NAME...] [--quick] [--json FILE]`, and what `--help` tells.
+
+A name is that of a group or of a case. A case that fails is told and left out; the others go on.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
+import math
+import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 from . import (
     assembly,
     command_line,
+    consumer_loop,
     copying,
     format_cases,
+    ingestion,
     kafka_sink,
     kafka_source,
     kinesis,
     latency,
+    monitoring,
     page_views,
     scaling,
     sql,
     upsert,
 )
-from .measure import Case
+from .figures import Figures
+from .measure import Case, Plan
 from .setting import Setting, sitting
 
-GROUPS: dict[str, Callable[[Setting], Iterator[Case]]] = {
+GROUPS: dict[str, Callable[[Setting], Iterator[Plan]]] = {
     "kafka-source": kafka_source.cases,
+    "consumer-loop": consumer_loop.cases,
     "kafka-sink": kafka_sink.cases,
     "copying": copying.cases,
     "page-views": page_views.cases,
@@ -41,37 +47,102 @@ GROUPS: dict[str, Callable[[Setting], Iterator[Case]]] = {
     "kinesis": kinesis.cases,
     "formats": format_cases.cases,
     "scaling": scaling.cases,
+    "ingestion": ingestion.cases,
+    "monitoring": monitoring.cases,
     "assembly": assembly.cases,
     "command-line": command_line.cases,
 }
 
 
-def main() -> None:
-    """Run the chosen groups, print their tables, and keep the figures."""
+def main(arguments: list[str]) -> int:
+    """Run the chosen cases, print their tables, and keep the figures; 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("--only", nargs="*", choices=list(GROUPS), default=list(GROUPS))
-    parser.add_argument("--quick", action="store_true", help="smaller topics and fewer runs")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help=f"cases, or groups of them: {', '.join(GROUPS)}"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller topics, fewer runs, without the long cases"
+    )
     parser.add_argument("--no-flink", action="store_true", help="leave Flink SQL out")
     parser.add_argument(
         "--runs", type=int, help="how often each side is measured; 5, or 3 if quick"
     )
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
-    chosen = parser.parse_args()
-    found: list[Case] = []
-    with sitting(chosen.runs, quick=chosen.quick, with_flink=not chosen.no_flink) as setting:
-        for name in chosen.only:
-            began = time.monotonic()
-            for case in GROUPS[name](setting):
-                case.took, began = time.monotonic() - began, time.monotonic()
-                print(table(case), flush=True)
-                found.append(case)
-                if chosen.json:  # kept as it grows: a sitting is long
-                    chosen.json.write_text(json.dumps(document(found), indent=1) + "\n")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        help="begin no case in the last tenth of this time; 45, or 8 if quick; none with --only",
+    )
+    parser.add_argument("--rows", type=int, help="messages of the largest topic")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write the figures to this file; with --only, those of other cases in it are kept",
+    )
+    chosen = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is stopped
+    began = time.monotonic()
+    minutes = chosen.minutes or (math.inf if chosen.only else 8 if chosen.quick else 45)
+    failed: dict[str, str] = {}
+    late: list[str] = []
+    with sitting(
+        chosen.runs, chosen.rows, quick=chosen.quick, with_flink=not chosen.no_flink
+    ) as setting:
+        plans = every_plan(setting)
+        wanted = list(_wanted(parser, plans, chosen.only, quick=chosen.quick))
+        figures = Figures(arguments, chosen.json, [plan.name for plan in plans], chosen.only)
+        for plan in wanted:
+            start = time.monotonic()
+            if start - began > minutes * 60 * 0.9:
+                late.append(plan.name)
+                figures.failed(plan, f"left out, because its {minutes:g} minutes were over")
+                continue
+            try:
+                case = plan.measured()
+            except Exception as failure:
+                traceback.print_exc()
+                failed[plan.name] = f"{type(failure).__name__}: {failure}"
+                figures.failed(plan, failed[plan.name])
+                setting.forget_the_dead()
+                continue
+            case.took = time.monotonic() - start
+            print(table(case), flush=True)
+            figures.add(case, time.monotonic() - began)
+    whole, seconds = divmod(round(time.monotonic() - began), 60)
+    print(f"\n{len(wanted) - len(late)} cases in {whole} min {seconds} s")
+    if late:
+        print(f"Left out, because {minutes:g} minutes were over: --only {' '.join(late)}")
+    for name, reason in failed.items():
+        print(f"FAILED {name}: {reason}")
+    return 1 if failed else 0
+
+
+def every_plan(setting: Setting) -> list[Plan]:
+    """All cases in their order, each knowing its group."""
+    found = []
+    for name, group in GROUPS.items():
+        for plan in group(setting):
+            plan.group = name
+            found.append(plan)
+    return found
+
+
+def _wanted(
+    parser: argparse.ArgumentParser, plans: list[Plan], only: list[str] | None, *, quick: bool
+) -> Iterator[Plan]:
+    known = {plan.name for plan in plans} | set(GROUPS)
+    if unknown := sorted(set(only or ()) - known):
+        parser.error(f"--only: no case or group is called {', '.join(unknown)}")
+    for plan in plans:
+        asked = plan.name in only if only else False
+        in_general = only is None or plan.group in only
+        if asked or (in_general and not (quick and plan.long)):
+            yield plan
 
 
 def table(case: Case) -> str:
     """One case as text: a line per side."""
-    lines = [f"\n{case.what} ({case.took:,.0f} s)"]
+    lines = [f"\n{case.name}: {case.what} ({case.took:,.0f} s)"]
     for outcome in case.outcomes:
         against = "" if outcome is case.outcomes[0] else f"ours is {case.verdict(outcome)}"
         pace = f"{outcome.rate:>12,.0f} rows/s"
@@ -81,24 +152,11 @@ def table(case: Case) -> str:
             cost = f"{outcome.cpu_per_million / 1000:8.1f} CPU ms "
         more = "".join(f"  {name} {value:,.0f}" for name, value in outcome.extra.items())
         lines.append(
-            f"  {outcome.side:14} {pace}  ±{outcome.spread:4.0%}  "
+            f"  {outcome.side:22} {pace}  ±{outcome.spread:4.0%}  "
             f"{cost}  {outcome.peak_mb:6.0f} MB  {against}{more}"
         )
     return "\n".join(lines)
 
 
-def document(cases: list[Case]) -> dict[str, object]:
-    """The figures with what they were measured on."""
-    names = ("streamcore", "pyspark", "pyarrow", "confluent-kafka")
-    return {
-        "command": "python -m benchmarks " + " ".join(sys.argv[1:]),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
-        f"Python {platform.python_version()}",
-        "versions": {name: version(name) for name in names},
-        "cases": [case.as_json() for case in cases],
-    }
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -14,7 +14,7 @@ from streamcore.rows import Assembler, key_value
 from streamcore.spark.types import arrow_output
 from streamcore.table import ValueFields
 
-from .measure import Case, Run, alternate
+from .measure import Plan, Run
 from .setting import Setting
 
 ROWS, BATCH, LEAST = 1_000_000, 10_000, 10_000_000
@@ -37,10 +37,10 @@ class Ready(Format):
         return Decoder()
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """Rows per second of CPU."""
     what = f"{ROWS:,} rows of 8 columns assembled from value and metadata, per second of CPU"
-    yield alternate("assembly", what, {"streamcore": assembled}, runs=5, warmups=1)
+    yield Plan("assembly", what, lambda: {"streamcore": assembled}, runs=5)
 
 
 def assembled() -> Run:

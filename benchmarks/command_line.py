@@ -10,10 +10,10 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from .measure import Case, Run, alternate
+from .measure import Plan, Run
 from .setting import Setting
 
 BUDGET = 0.5
@@ -25,13 +25,16 @@ COMMANDS = (
 RUNS = 7
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """Each command alone; the time is CPU time."""
     for command in COMMANDS:
-        sides = {"streamcore": partial(_run, command)}
         what = f"`streamcore {' '.join(command)}`, CPU time"
         name = f"command-{command[0].strip('-')}"
-        yield alternate(name, what, sides, runs=RUNS, warmups=2, unit="ms")
+        yield Plan(name, what, partial(_side, command), runs=RUNS, warmups=2, unit="ms")
+
+
+def _side(command: list[str]) -> dict[str, Callable[[], Run]]:
+    return {"streamcore": partial(_run, command)}
 
 
 def _run(command: list[str]) -> Run:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from .data import COLUMNS
-from .measure import Case, Run, alternate
-from .pipelines import sides, written
+from .measure import Plan, Run
+from .pipelines import contents, count, sides
 from .setting import Setting
 
 _numbers = itertools.count(1)
-_MARKERS = 1_000
-"""Offsets that the ends of transactions may take, far fewer than rows."""
 SCRIPT = """
 SET 'execution.checkpointing.interval' = '5 s';
 CREATE TABLE events ({columns}) WITH ('connector' = 'kafka', 'topic' = '{source}',
@@ -28,35 +27,42 @@ EXACTLY_ONCE = (
 )
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """At least once, which every side can, and exactly once, which Spark's own cannot."""
-    rows = setting.fewer
-    source = setting.topic("json", rows)
-    names = {"source": source, "columns": ", ".join(" ".join(each) for each in COLUMNS.items())}
-    times = {"runs": setting.runs, "warmups": setting.warmups}
+    rows, times = setting.fewer, (setting.runs, setting.warmups)
+    what = f"{rows:,} JSON messages from topic to topic, at least once, 4 partitions"
+    yield Plan("copy-json", what, partial(_at_least_once, setting, rows), *times)
+    what = f"{rows:,} JSON messages from topic to topic, exactly once, 4 partitions"
+    yield Plan("copy-json-exactly-once", what, partial(_exactly_once, setting, rows), *times)
 
-    def counted(target: str) -> str:
-        found = written(setting.servers, target)
-        if not rows <= found <= rows + _MARKERS:
-            raise SystemExit(f"copying: {found} of {rows} rows are in the topic")
-        return ""
+
+def _at_least_once(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    found = _scripts(setting, rows, SCRIPT.replace("{guarantee}", ""))
+    checks = iter([partial(contents, setting, "json")])
 
     def sparks() -> Run:
         target = f"bench-copy-{next(_numbers)}"
         setting.broker.create_topic(target, 4)
-        place = {"servers": setting.servers, "source": source, "target": target}
-        done = setting.spark.run("copy_spark", **place)
-        counted(target)
+        place = {"servers": setting.servers, "source": setting.topic("json", rows)}
+        done = setting.spark.run("copy_spark", **place, target=target)
+        done.checksum = next(checks, partial(count, setting))(target, rows)
         setting.broker.delete_topic(target)
         return done
 
-    found = sides(setting, SCRIPT, rows, counted, guarantee="", **names)
-    every: dict[str, Callable[[], Run]] = {"streamcore": found.pop("streamcore")}
-    every |= {"Spark's own": sparks, **found}
-    what = f"{rows:,} JSON messages from topic to topic, at least once, 4 partitions"
-    yield alternate("copy-json", what, every, **times)
+    return {"streamcore": found.pop("streamcore"), "Spark's own": sparks, **found}
+
+
+def _exactly_once(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
     once = EXACTLY_ONCE.format(prefix="bench-{target}")
-    script = SCRIPT.replace("{guarantee}", once)
-    what = f"{rows:,} JSON messages from topic to topic, exactly once, 4 partitions"
-    exactly = sides(setting, script, rows, counted, **names)
-    yield alternate("copy-json-exactly-once", what, exactly, **times)
+    return _scripts(setting, rows, SCRIPT.replace("{guarantee}", once))
+
+
+def _scripts(setting: Setting, rows: int, script: str) -> dict[str, Callable[[], Run]]:
+    return sides(
+        setting,
+        script,
+        rows,
+        partial(contents, setting, "json", rows=rows),
+        source=setting.topic("json", rows),
+        columns=", ".join(" ".join(each) for each in COLUMNS.items()),
+    )

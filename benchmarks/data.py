@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from .measure import BenchmarkError
 
 COLUMNS = {
     "user_id": "BIGINT",
@@ -110,12 +112,17 @@ def as_wide(event: Event) -> bytes:
 
 
 def sized(size: int) -> Callable[[Event], bytes]:
-    """JSON of about this many bytes: the usual columns, the city padded."""
+    """JSON of just this many bytes: the usual columns, or five if they take more, and padding."""
 
     def write(event: Event) -> bytes:
         plain = as_json(event)
-        padding = b"x" * max(0, size - len(plain))
-        return plain.replace(b'","ok"', padding + b'","ok"')
+        if len(plain) > size:
+            plain = (
+                f'{{"user_id":{event.user_id},"item_id":{event.item_id},'
+                f'"category_id":{event.category_id},"behavior":"{event.behavior}","city":""}}'
+            ).encode()
+        start = plain.index(b'"city":"') + len(b'"city":"')
+        return plain[:start] + b"x" * (size - len(plain)) + plain[start:]
 
     return write
 
@@ -135,7 +142,7 @@ def avro_writer() -> Callable[[Event], bytes]:
 
 
 def encoder(name: str, schema_id: int | None = None) -> Callable[[Event], bytes]:
-    """How one event is written in a format; `json-1000` is JSON of about that many bytes."""
+    """How one event is written in a format; `json-1000` is JSON of that many bytes."""
     simple = {"json": as_json, "csv": as_csv, "debezium-json": as_debezium, "wide": as_wide}
     if name in simple:
         return simple[name]
@@ -152,6 +159,25 @@ def _text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
 
 
+def sums(shape: dict[str, str], columns: Sequence[str], *, spark: bool) -> list[str]:
+    """What rows add up to, whatever their order: the same SQL for Spark and Flink, but for times.
+
+    Texts count by the first digits of their MD5.
+    """
+    ms = "TIMESTAMPDIFF(SECOND, TIMESTAMP '2024-01-01 00:00:00', {0})"
+    if spark:
+        ms = ms.replace("TIMESTAMP '", "TIMESTAMP_NTZ '")
+    digits = " + ".join(f"{256**at} * ASCII(SUBSTRING(MD5({{0}}), {at + 1}, 1))" for at in range(3))
+    by_kind = {
+        "BIGINT": "SUM({0})",
+        "DOUBLE": "SUM(CAST(ROUND({0} * 100) AS BIGINT))",
+        "STRING": f"SUM(CAST({digits} AS BIGINT))",
+        "TIMESTAMP(3)": f"SUM({ms} * 1000 + CAST(DATE_FORMAT({{0}}, 'SSS') AS BIGINT))",
+        "BOOLEAN": "SUM(CASE WHEN {0} THEN 1 ELSE 0 END)",
+    }
+    return ["COUNT(*)", *(by_kind[shape[name]].format(name) for name in columns)]
+
+
 def produce(
     servers: str,
     topic: str,
@@ -160,7 +186,10 @@ def produce(
     partitions: int = 4,
     distinct: int = 200_000,
 ) -> None:
-    """Fill a topic: distinct messages repeated, so that making them is not the benchmark."""
+    """Fill a topic: distinct messages repeated, so that making them is not the benchmark.
+
+    Message n goes to partition n modulo their number.
+    """
     from confluent_kafka import Producer
 
     producer = Producer(
@@ -172,14 +201,22 @@ def produce(
             "queue.buffering.max.kbytes": 1_000_000,
         }
     )
-    messages = [encode(event) for event in events(min(count, distinct))]
-    for n in range(count):
-        while True:
-            try:
-                producer.produce(topic, messages[n % len(messages)], partition=n % partitions)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if n % 10_000 == 0:
-            producer.poll(0)
-    producer.flush()
+    distinct = min(count, distinct // partitions * partitions or distinct)
+    messages = [{"value": encode(event)} for event in events(distinct)]
+    at_once = max(1, min(5_000, _PORTION // len(messages[0]["value"])))
+    for first in range(0, count, distinct):
+        some = messages[: count - first]
+        for partition in range(partitions):
+            mine = some[partition::partitions]
+            for start in range(0, len(mine), at_once):
+                portion = mine[start : start + at_once]
+                while len(producer) > 50 * at_once:  # the queue is far from full
+                    producer.poll(0.01)
+                if producer.produce_batch(topic, portion, partition=partition) != len(portion):
+                    raise BenchmarkError(f"{topic}: the producer refused messages")
+    if left := producer.flush(120):
+        raise BenchmarkError(f"{topic}: {left} messages were not delivered")
+
+
+_PORTION = 10_000_000
+"""Bytes handed to the producer at once."""

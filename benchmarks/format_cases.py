@@ -6,49 +6,56 @@ import gc
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from . import formats, formats_avro
 from .formats import LARGE, QUICK_ROWS, ROWS, SMALL, Comparison, portions, rate
-from .measure import Case, Run, alternate
+from .measure import Plan, Run
 from .setting import Setting
 
 _ROWS_IN_MEMORY = 100_000
 """With fewer the allocators' own needs would show."""
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """Each format at once and in small batches, and the loop; its time is CPU time."""
     rows = QUICK_ROWS if setting.quick else ROWS
     for each in comparisons():
-        yield case(each, rows, runs=2)
+        yield Plan(
+            f"format-{each.name.replace(',', '').replace(' ', '-')}",
+            f"{each.name}: {rows:,} rows in batches of {LARGE:,}, per second of CPU",
+            partial(_sides, each, rows),
+            setting.runs,
+            setting.warmups,
+            note="Memory is what all rows at once take, in multiples of their messages.",
+        )
 
 
 def comparisons() -> list[Comparison]:
     return formats.comparisons() + formats_avro.comparisons()
 
 
-def case(each: Comparison, rows: int, runs: int) -> Case:
-    """One comparison as a case of the runner."""
+def _sides(each: Comparison, rows: int) -> dict[str, Callable[[], Run]]:
     data = each.make(rows)
-    sides = {
-        "streamcore": _timed(each.ours, portions(each, data, LARGE), rows),
+    memory = {"memory": peak(each.name, _ROWS_IN_MEMORY)}
+    return {
+        "streamcore": _timed(each.ours, portions(each, data, LARGE), rows, memory),
         each.against: _timed(each.loop, portions(each, data, LARGE), rows),
         f"ours, {SMALL} at a time": _timed(each.ours, portions(each, data, SMALL), rows),
     }
-    memory = peak(each.name, _ROWS_IN_MEMORY)
-    what = (
-        f"{each.name}: {rows:,} rows in batches of {LARGE:,}, per second of CPU; "
-        f"all at once takes {memory:.1f}x of the payload in memory"
-    )
-    return alternate(f"format-{each.name.replace(' ', '-')}", what, sides, runs=runs, warmups=1)
 
 
-def _timed(work: Callable[[Any], Any], parts: list[Any], rows: int) -> Callable[[], Run]:
+def _timed(
+    work: Callable[[Any], Any],
+    parts: list[Any],
+    rows: int,
+    extra: dict[str, float] | None = None,
+) -> Callable[[], Run]:
     def run() -> Run:
         spent = rows / rate(work, parts, rows)
-        return Run(seconds=spent, rows=rows, cpu=spent)
+        return Run(seconds=spent, rows=rows, cpu=spent, extra=dict(extra or {}))
 
     return run
 

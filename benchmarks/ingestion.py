@@ -1,21 +1,26 @@
-"""`python -m benchmarks.ingestion [ROWS]`: fifty routed tables against the same rows in one."""
+"""Fifty routed tables of one job against the same rows in one table, and in SQL."""
 
 from __future__ import annotations
 
+import itertools
 import json
-import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from confluent_kafka import Producer
-from streamcore.spark.session import session
-from streamcore.testing.services import providers
+from pyspark.sql import SparkSession
 from streamcore_sql import Session
 from streamcore_sql.ingestion.planning import prepare_job
 
-RUNS = 3
+from .jobs import Answer
+from .measure import BenchmarkError, Plan, Run
+from .pipelines import written
+from .setting import Setting
+
+TABLES, LEAST = 50, 1 / 1.5
+"""So many tables may take one and a half times as long as one."""
 JOB = r"""
 source:
   type: kafka
@@ -28,7 +33,13 @@ sink:
   properties.bootstrap.servers: ${brokers}
 route:
   - source-table: shop.(\.*)
-    sink-table: ${source}.$1
+    sink-table: ${target}.$1
+"""
+TRANSFORM = r"""
+transform:
+  - source-table: shop.\.*
+    projection: \*, price * amount AS total
+    filter: amount >= 0
 """
 SQL = """
 CREATE TABLE rows_in (
@@ -36,11 +47,85 @@ CREATE TABLE rows_in (
   PRIMARY KEY (id) NOT ENFORCED
 ) WITH ('connector' = 'kafka', 'topic' = '${source}', 'format' = 'debezium-json',
   'properties.bootstrap.servers' = '${brokers}', 'scan.startup.mode' = 'earliest-offset');
-CREATE TABLE rows_out WITH ('connector' = 'upsert-kafka', 'topic' = '${source}.sql',
+CREATE TABLE rows_out WITH ('connector' = 'upsert-kafka', 'topic' = '${target}.sql',
   'key.format' = 'json', 'value.format' = 'json',
   'properties.bootstrap.servers' = '${brokers}') LIKE rows_in (EXCLUDING OPTIONS);
 INSERT INTO rows_out SELECT * FROM rows_in;
 """
+_numbers = itertools.count(1)
+_topics: set[str] = set()
+
+
+def cases(setting: Setting) -> Iterator[Plan]:
+    """The first side is what is wanted: many tables, as they come and transformed."""
+    rows = setting.fewer // 4
+    for name, more in {"": "", "-transform": TRANSFORM}.items():
+        what = f"{rows:,} changes of {TABLES} tables to a topic for each"
+        yield Plan(
+            f"ingestion{name}",
+            what + (", transformed" if more else ""),
+            partial(_sides, setting, rows, JOB + more),
+            setting.runs,
+            setting.warmups,
+            note=f"At least {LEAST:.2f} of one table is wanted.",
+            long=True,
+        )
+
+
+def _sides(setting: Setting, rows: int, job: str) -> dict[str, Callable[[], Run]]:
+    sides = {
+        f"{TABLES} tables": partial(_run, setting, rows, TABLES, job),
+        "1 table": partial(_run, setting, rows, 1, job),
+    }
+    if TRANSFORM not in job:
+        sides["1 table, in SQL"] = partial(_run, setting, rows, 1, SQL)
+    return sides
+
+
+def _run(setting: Setting, rows: int, tables: int, text: str) -> Run:
+    """Into new topics each time, which are counted."""
+    source = f"bench-tables-{next(_numbers)}"
+    targets = [f"{source}.orders_{n}" for n in range(tables)]
+    if text == SQL:
+        targets = [f"{source}.sql"]
+    topic = _filled(setting, rows, tables)
+    for name in targets:
+        setting.broker.create_topic(name, 2)
+    given = {"brokers": setting.servers, "source": topic, "target": source}
+    done = setting.ours.run("ingestion.routed", text=text, rows=rows, given=given)
+    found = sum(written(setting.servers, name, 2) for name in targets)
+    for name in targets:
+        setting.broker.delete_topic(name)
+    if found != rows:
+        raise BenchmarkError(f"{found} of {rows} changes are in {tables} topics")
+    return done
+
+
+def _filled(setting: Setting, rows: int, tables: int) -> str:
+    topic = f"bench-changes-{tables}"
+    if topic not in _topics:
+        _topics.add(topic)
+        setting.broker.create_topic(topic, 2)
+        producer = Producer({"bootstrap.servers": setting.servers, "linger.ms": 20})
+        for key, value in changes(rows, tables):
+            producer.produce(topic, value, key)
+            producer.poll(0)
+        producer.flush()
+    return topic
+
+
+def routed(spark: SparkSession, text: str, rows: int, given: dict[str, str]) -> Answer:
+    """Run a job of either kind inside a Spark process, to its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Session(spark, name="job", checkpoint=folder, once=True, variables=given)
+        if text == SQL:
+            began = time.perf_counter()
+            job.execute(text)
+        else:
+            planned = prepare_job(job, text, "job.yaml", lambda: None)
+            began = time.perf_counter()
+            job.start(planned).wait()
+        return {"seconds": time.perf_counter() - began, "rows": rows}
 
 
 def changes(rows: int, tables: int) -> Iterator[tuple[bytes, bytes]]:
@@ -57,52 +142,3 @@ def changes(rows: int, tables: int) -> Iterator[tuple[bytes, bytes]]:
         source = {"db": "shop", "table": f"orders_{number % tables}"}
         value = {"before": None, "after": row, "op": "c", "source": source, "ts_ms": 1}
         yield json.dumps({"id": number}).encode(), json.dumps(value).encode()
-
-
-def main(rows: int) -> None:
-    with providers.kafka() as kafka:
-        brokers = kafka.bootstrap_servers
-        producer = Producer({"bootstrap.servers": brokers, "linger.ms": 20})
-        for tables in (1, 50):
-            source = f"tables-{tables}"
-            for name in (source, f"{source}.sql", *(f"{source}.orders_{n}" for n in range(tables))):
-                kafka.create_topic(name, 2, {})
-            for key, value in changes(rows, tables):
-                producer.produce(source, value, key)
-                producer.poll(0)
-            producer.flush()
-        spark = session("benchmark", master="local[2]", config={"spark.log.level": "ERROR"})
-
-        def run(tables: int, sql: bool = False) -> float:
-            given = {"brokers": brokers, "source": f"tables-{tables}"}
-            with tempfile.TemporaryDirectory() as folder:
-                job = Session(spark, name="job", checkpoint=folder, once=True, variables=given)
-                if sql:
-                    began = time.perf_counter()
-                    job.execute(SQL)
-                else:
-                    planned = prepare_job(job, JOB, "job.yaml", lambda: None)
-                    began = time.perf_counter()
-                    job.start(planned).wait()
-                return time.perf_counter() - began
-
-        sides = {
-            "YAML, 1 table": lambda: run(1),
-            "YAML, 50 tables": lambda: run(50),
-            "SQL, 1 table": lambda: run(1, sql=True),
-        }
-        seconds: dict[str, list[float]] = {name: [] for name in sides}
-        for number in range(RUNS + 1):
-            for name, side in sides.items():
-                took = side()
-                if number:  # the first round warms Spark and its workers up
-                    seconds[name].append(took)
-                print(f"{name}: {took:.1f} s", flush=True)
-        for name, taken in seconds.items():
-            best = min(taken)
-            ratio = statistics.median(taken) / statistics.median(seconds["YAML, 1 table"])
-            print(f"{name:16} {rows / best:>10,.0f} rows/s at best, {ratio:.2f} x the one table")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 500_000)

@@ -15,7 +15,7 @@ from streamcore import Column, Table
 from streamcore.spark.carrier import pack
 from streamcore.spark.types import spark_schema
 
-from .data import AVRO_SCHEMA, COLUMNS, WIDE
+from .data import AVRO_SCHEMA, COLUMNS, WIDE, sums
 
 Answer = dict[str, Any]
 _MILLISECONDS = {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"}
@@ -30,11 +30,11 @@ def read_spark(spark: SparkSession, **source: Any) -> Answer:
 
 
 def check_ours(spark: SparkSession, **source: Any) -> Answer:
-    return _checked(_ours(spark, **source))
+    return _checked(_ours(spark, **source), _shape(source["format_name"]))
 
 
 def check_spark(spark: SparkSession, **source: Any) -> Answer:
-    return _checked(_sparks(spark, **source))
+    return _checked(_sparks(spark, **source), _shape(source["format_name"]))
 
 
 def _ddl(shape: dict[str, str]) -> str:
@@ -123,16 +123,12 @@ def _timed(
     return {"seconds": seconds, "rows": rows}
 
 
-def _checked(frame: DataFrame) -> Answer:
+def _checked(frame: DataFrame, shape: dict[str, str]) -> Answer:
     """Read everything and add it up, to see that all sides read the same."""
     found: list[str] = []
 
     def add_up(batch: DataFrame, _: int) -> None:
-        sums = [
-            F.sum(F.xxhash64(F.col(name).cast("string")).cast("decimal(38,0)"))
-            for name in batch.columns
-        ]
-        row = batch.agg(F.count("*"), *sums).collect()[0]
+        row = batch.selectExpr(*sums(shape, batch.columns, spark=True)).collect()[0]
         found.append(",".join(str(value) for value in row))
 
     checkpoint = tempfile.mkdtemp(prefix="bench")
@@ -143,7 +139,22 @@ def _checked(frame: DataFrame) -> Answer:
         seconds = time.perf_counter() - start
     finally:
         shutil.rmtree(checkpoint, ignore_errors=True)
-    return {"seconds": seconds, "rows": int(found[0].split(",")[0]), "checksum": found[0]}
+    (checksum,) = found  # one micro-batch: nothing bounds its size
+    return {"seconds": seconds, "rows": int(checksum.split(",")[0]), "checksum": checksum}
+
+
+def idle(spark: SparkSession) -> Answer:
+    """A Python worker that has Arrow and nothing to do, for as long as it takes to see its size."""
+
+    def wait(number: int) -> int:
+        import pyarrow  # noqa: F401 - an idle worker has it, too
+
+        time.sleep(1)
+        return number
+
+    waited = spark.range(0, 2, 1, 2).select(F.udf(wait, "long")("id"))
+    rows = len(waited.collect())
+    return {"seconds": 1.0, "rows": rows}
 
 
 # --- writing -----------------------------------------------------------------------------
@@ -170,7 +181,9 @@ def write_spark(
     else:
         from pyspark.sql.avro.functions import to_avro
 
-        value = to_avro(F.struct("*"))
+        # The schema that ours derives, so that both write the same bytes.
+        schema = json.dumps(AVRO_SCHEMA).replace("timestamp-millis", "local-timestamp-millis")
+        value = to_avro(F.struct("*"), schema)
     to_kafka = frame.select(value.alias("value")).write.format("kafka")
     to_kafka.option("kafka.bootstrap.servers", servers).option("topic", topic).save()
     return {"seconds": time.perf_counter() - start, "rows": rows}

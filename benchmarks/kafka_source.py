@@ -3,75 +3,126 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
-from .data import COLUMNS, WIDE
-from .measure import Case, Run, alternate
+from .data import COLUMNS, WIDE, sums
+from .measure import BenchmarkError, Plan, Run
 from .setting import Setting
 
 ALL, ALL_WIDE = tuple(COLUMNS), tuple(WIDE)
 NARROW, NARROW_WIDE = ("user_id", "behavior"), ("c8", "c30")
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """JSON in full, then every other format, then two columns of eight and of forty."""
-    yield _case(setting, "json", ALL, setting.rows)
+    yield _plan(setting, Source("json", ALL, setting.rows), "bare consume")
     for name in ("csv", "avro", "avro-confluent", "debezium-json"):
-        yield _case(setting, name, ALL, setting.fewer)
-    yield _case(setting, "json", NARROW, setting.fewer)
-    yield _case(setting, "wide", NARROW_WIDE, setting.fewer // 3)
+        yield _plan(setting, Source(name, ALL, setting.fewer))
+    yield _plan(setting, Source("json", NARROW, setting.fewer), "all columns")
+    yield _plan(setting, Source("wide", NARROW_WIDE, setting.fewer // 3), "all columns")
 
 
-def _case(setting: Setting, format_name: str, columns: tuple[str, ...], rows: int) -> Case:
-    shape = WIDE if format_name == "wide" else COLUMNS
-    topic = setting.topic(format_name, rows)
-    source = {
+@dataclass(frozen=True)
+class Source:
+    """What is read: a format's topic, and the columns of it that are wanted."""
+
+    format_name: str
+    columns: tuple[str, ...]
+    rows: int
+
+    @property
+    def kind(self) -> str:
+        return "json" if self.format_name == "wide" else self.format_name
+
+    @property
+    def shape(self) -> dict[str, str]:
+        return WIDE if self.format_name == "wide" else COLUMNS
+
+
+def _plan(setting: Setting, source: Source, also: str = "") -> Plan:
+    few, many = len(source.columns), len(source.shape)
+    some = "" if few == many else f", {few} of {many} columns"
+    return Plan(
+        f"source-{source.format_name}" + (f"-{few}-of-{many}" if some else ""),
+        f"Kafka {source.kind}{some} to rows, {source.rows:,} messages, 4 partitions",
+        partial(_checked, setting, source, also),
+        setting.runs,
+        setting.warmups,
+        warming=partial(_sides, setting, _sample(setting, source), also),
+    )
+
+
+def _sample(setting: Setting, source: Source) -> Source:
+    return replace(source, rows=min(source.rows, setting.fewer))
+
+
+def _checked(setting: Setting, source: Source, also: str) -> dict[str, Callable[[], Run]]:
+    """The sides, after they were seen to read the same rows of a topic of no more than `fewer`."""
+    sample = _sample(setting, source)
+    asked = _asked(setting, sample)
+    found = {
+        "ours": setting.ours.run("check_ours", **asked).checksum,
+        "Spark's own": setting.spark.run("check_spark", **asked).checksum,
+    }
+    if setting.flink:
+        wanted = ", ".join(sums(source.shape, source.columns, spark=False))
+        script = _flink_table(setting, sample) + f"SELECT {wanted} FROM events;\n"
+        found["Flink SQL"] = setting.flink.run(script, sample.rows).checksum
+    counted = {checksum.split(",")[0] for checksum in found.values()}
+    if len(set(found.values())) != 1 or counted != {str(sample.rows)}:
+        raise BenchmarkError(f"rows of {sample} differ: {found}")
+    return _sides(setting, source, also)
+
+
+def _sides(setting: Setting, source: Source, also: str) -> dict[str, Callable[[], Run]]:
+    asked = _asked(setting, source)
+    sides: dict[str, Callable[[], Run]] = {
+        "streamcore": partial(setting.ours.run, "read_ours", **asked),
+        "Spark's own": partial(setting.spark.run, "read_spark", **asked),
+    }
+    if setting.flink:
+        script = _flink_table(setting, source) + _flink_read(source)
+        sides["Flink SQL"] = partial(setting.flink.run, script, source.rows)
+    if also == "bare consume":
+        sides[also] = partial(consume, setting.servers, asked["topic"], source.rows)
+    elif also:
+        all_columns = asked | {"columns": list(source.shape)}
+        sides[f"ours, {also}"] = partial(setting.ours.run, "read_ours", **all_columns)
+    return sides
+
+
+def _asked(setting: Setting, source: Source) -> dict[str, object]:
+    return {
         "servers": setting.servers,
-        "topic": topic,
-        "format_name": format_name,
-        "columns": list(columns),
-        "registry": setting.registry.url if format_name == "avro-confluent" else "",
+        "topic": setting.topic(source.format_name, source.rows),
+        "format_name": source.format_name,
+        "columns": list(source.columns),
+        "registry": setting.registry.url if source.format_name == "avro-confluent" else "",
     }
-    sample = source | {"topic": setting.topic(format_name, min(rows, setting.fewer))}
-    checks = {
-        side.run(job, **sample).checksum
-        for side, job in ((setting.ours, "check_ours"), (setting.spark, "check_spark"))
-    }
-    if len(checks) != 1:
-        raise SystemExit(f"kafka source {format_name}: ours and Spark's rows differ: {checks}")
-    sides = {
-        "streamcore": partial(setting.ours.run, "read_ours", **source),
-        "Spark's own": partial(setting.spark.run, "read_spark", **source),
-    }
-    if setting.flink and format_name != "avro-confluent":
-        script = _flink_script(setting, topic, format_name, shape, columns)
-        sides["Flink SQL"] = partial(setting.flink.run, script, rows)
-    if format_name == "json" and columns == ALL:
-        sides["bare consume"] = partial(_consume, setting.servers, topic, rows)
-    some = "" if len(columns) == len(shape) else f", {len(columns)} of {len(shape)} columns"
-    name = f"source-{format_name}" + (f"-{len(columns)}-of-{len(shape)}" if some else "")
-    kind = "json" if format_name == "wide" else format_name
-    what = f"Kafka {kind}{some} to rows, {rows:,} messages, 4 partitions"
-    return alternate(name, what, sides, runs=setting.runs, warmups=setting.warmups)
 
 
-def _flink_script(
-    setting: Setting, topic: str, format_name: str, shape: dict[str, str], columns: tuple[str, ...]
-) -> str:
-    declared = ", ".join(f"{name} {kind}" for name, kind in shape.items())
-    wanted = ", ".join(f"{name} {shape[name]}" for name in columns)
-    kind = "json" if format_name == "wide" else format_name
+def _flink_table(setting: Setting, source: Source) -> str:
+    asked = _asked(setting, source)
+    declared = ", ".join(f"{name} {kind}" for name, kind in source.shape.items())
+    more = f", 'avro-confluent.url' = '{asked['registry']}'" if asked["registry"] else ""
     return f"""
-CREATE TABLE events ({declared}) WITH ('connector' = 'kafka', 'topic' = '{topic}',
+CREATE TABLE events ({declared}) WITH ('connector' = 'kafka', 'topic' = '{asked["topic"]}',
   'properties.bootstrap.servers' = '{setting.servers}', 'scan.startup.mode' = 'earliest-offset',
-  'scan.bounded.mode' = 'latest-offset', 'format' = '{kind}');
-CREATE TABLE nowhere ({wanted}) WITH ('connector' = 'blackhole');
-INSERT INTO nowhere SELECT {", ".join(columns)} FROM events;
+  'scan.bounded.mode' = 'latest-offset', 'format' = '{source.kind}'{more});
 """
 
 
-def _consume(servers: str, topic: str, rows: int) -> Run:
+def _flink_read(source: Source) -> str:
+    wanted = ", ".join(f"{name} {source.shape[name]}" for name in source.columns)
+    return f"""
+CREATE TABLE nowhere ({wanted}) WITH ('connector' = 'blackhole');
+INSERT INTO nowhere SELECT {", ".join(source.columns)} FROM events;
+"""
+
+
+def consume(servers: str, topic: str, rows: int) -> Run:
     """One process, no decoding: what the client alone can do."""
     from confluent_kafka import Consumer, TopicPartition
 
@@ -85,8 +136,11 @@ def _consume(servers: str, topic: str, rows: int) -> Run:
             "fetch.message.max.bytes": 10_485_760,
         }
     )
+    places = [TopicPartition(topic, partition, 0) for partition in range(4)]
+    for place in places:  # connects it: the consumers of our workers stay connected, too
+        consumer.get_watermark_offsets(place)
     cpu, start, seen = time.process_time(), time.perf_counter(), 0
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(4)])
+    consumer.assign(places)
     while seen < rows:
         seen += len([message.value() for message in consumer.consume(10_000, 1.0)])
     run = Run(time.perf_counter() - start, rows, time.process_time() - cpu)

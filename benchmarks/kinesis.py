@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,7 +18,7 @@ from streamcore.registry import installed
 from streamcore.testing.services.kinesis import KinesisEmulator
 from streamcore.testing.services.kinesis.address import ACCOUNT, REGION
 
-from .measure import Case, Run, alternate
+from .measure import BenchmarkError, Plan, Run
 from .setting import Setting
 
 TABLE = Table((Column("n", "BIGINT"), Column("name", "STRING"), Column("price", "DOUBLE")), "t")
@@ -26,29 +27,32 @@ PLANNED = 1000
 _numbers = itertools.count(1)
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """Reading and writing json, then planning a batch of a thousand shards."""
-    rows = max(MOST, min(20_000, setting.rows // 200))
-    times = {"runs": setting.runs, "warmups": setting.warmups}
-    with KinesisEmulator() as emulator:
-        emulator.create_stream("bench", SHARDS)
-        _put(emulator, "bench", _records(rows))
-        time.sleep(3)  # a batch ends a little behind the clock
-        sides = {
-            "streamcore": partial(_read, emulator, rows),
-            "bare boto3": partial(_get, emulator, rows),
-        }
-        what = f"Kinesis json to rows, {rows:,} records, {SHARDS} shards"
-        yield alternate("kinesis-source", what, sides, **times)
-        some = rows // 4
-        sides = {
-            "streamcore": partial(_into_new_stream, emulator, some, _write),
-            "bare boto3": partial(_into_new_stream, emulator, some, _put_rows),
-        }
-        what = f"{some:,} rows to Kinesis json, {SHARDS} shards"
-        yield alternate("kinesis-sink", what, sides, **times)
+    rows, times = max(MOST, min(20_000, setting.rows // 200)), (setting.runs, setting.warmups)
+    what = f"Kinesis json to rows, {rows:,} records, {SHARDS} shards"
+    yield Plan("kinesis-source", what, partial(_reading, setting, rows), *times)
+    what = f"{rows // 4:,} rows to Kinesis json, {SHARDS} shards"
+    yield Plan("kinesis-sink", what, partial(_writing, setting, rows // 4), *times)
     what = f"planning a batch of {PLANNED:,} shards, calls aside (rows are shards, time is CPU)"
-    yield alternate("kinesis-planning", what, {"streamcore": _plan}, **times)
+    yield Plan("kinesis-planning", what, lambda: {"streamcore": _plan}, *times)
+
+
+def _reading(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    setting.kinesis.create_stream("bench", SHARDS)
+    _put(setting.kinesis, "bench", _records(rows))
+    time.sleep(3)  # a batch ends a little behind the clock
+    return {
+        "streamcore": partial(_read, setting.kinesis, rows),
+        "bare boto3": partial(_get, setting.kinesis, rows),
+    }
+
+
+def _writing(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    return {
+        "streamcore": partial(_into_new_stream, setting.kinesis, rows, _write),
+        "bare boto3": partial(_into_new_stream, setting.kinesis, rows, _put_rows),
+    }
 
 
 def _options(endpoint: str, stream: str) -> dict[str, str]:
@@ -84,33 +88,48 @@ def _read(emulator: KinesisEmulator, rows: int) -> Run:
     begin = reader.initialOffset()
     parts = reader.partitions(begin, reader.latestOffset(begin, None))
     with ThreadPoolExecutor(len(parts)) as tasks:
-        seen = sum(tasks.map(partial(_rows_of, reader), parts))
-    if seen != rows:
-        raise SystemExit(f"kinesis source: {seen} of {rows} rows")
-    return Run(time.perf_counter() - start, rows, time.process_time() - cpu)
+        found = [batch for each in tasks.map(partial(_rows_of, reader), parts) for batch in each]
+    run = Run(time.perf_counter() - start, rows, time.process_time() - cpu)
+    run.checksum = _checksum(row for batch in found for row in batch.to_pylist())
+    if (seen := sum(batch.num_rows for batch in found)) != rows:
+        raise BenchmarkError(f"kinesis source: {seen} of {rows} rows")
+    return run
 
 
-def _rows_of(reader: Any, part: Any) -> int:
-    return sum(batch.num_rows for batch in reader.read(part))
+def _rows_of(reader: Any, part: Any) -> list[pa.RecordBatch]:
+    return list(reader.read(part))
 
 
 def _get(emulator: KinesisEmulator, rows: int) -> Run:
+    cpu, start = time.process_time(), time.perf_counter()
+    found = _fetched(emulator, "bench")
+    run = Run(time.perf_counter() - start, rows, time.process_time() - cpu)
+    run.checksum = _checksum(map(json.loads, found))
+    if len(found) != rows:
+        raise BenchmarkError(f"bare boto3: {len(found)} of {rows} records")
+    return run
+
+
+def _fetched(emulator: KinesisEmulator, stream: str) -> list[bytes]:
     """The shortest loop that gets every record, and decodes none."""
-    cpu, start, seen = time.process_time(), time.perf_counter(), 0
-    client = emulator.client(direct=True)
-    for shard in client.list_shards(StreamName="bench")["Shards"]:
+    client, found = emulator.client(direct=True), []
+    for shard in client.list_shards(StreamName=stream)["Shards"]:
         iterator = client.get_shard_iterator(
-            StreamName="bench", ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
+            StreamName=stream, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
         )["ShardIterator"]
         while True:
             answer = client.get_records(ShardIterator=iterator, Limit=10000)
-            seen += len(answer["Records"])
+            found += [record["Data"] for record in answer["Records"]]
             iterator = answer["NextShardIterator"]
             if not answer["Records"] and not answer["MillisBehindLatest"]:
                 break
-    if seen != rows:
-        raise SystemExit(f"bare boto3: {seen} of {rows} records")
-    return Run(time.perf_counter() - start, rows, time.process_time() - cpu)
+    return found
+
+
+def _checksum(rows: Iterable[dict[str, Any]]) -> str:
+    """Of rows in any order."""
+    texts = sorted(str((row["n"], row["name"], float(row["price"]))) for row in rows)
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 # --- writing ------------------------------------------------------------------------------
@@ -122,7 +141,11 @@ def _into_new_stream(emulator: KinesisEmulator, rows: int, write: Any) -> Run:
     cpu, start = time.process_time(), time.perf_counter()
     write(emulator, stream, rows)
     run = Run(time.perf_counter() - start, rows, time.process_time() - cpu)
+    found = _fetched(emulator, stream)
+    run.checksum = _checksum(map(json.loads, found))
     emulator.client(direct=True).delete_stream(StreamName=stream)
+    if len(found) != rows:
+        raise BenchmarkError(f"kinesis sink: {len(found)} of {rows} records are in the stream")
     return run
 
 
@@ -145,7 +168,9 @@ def _put_rows(emulator: KinesisEmulator, stream: str, rows: int) -> None:
 def _put(emulator: KinesisEmulator, stream: str, records: list[dict[str, Any]]) -> None:
     client = emulator.client(direct=True)
     for first in range(0, len(records), MOST):
-        client.put_records(StreamName=stream, Records=records[first : first + MOST])
+        answer = client.put_records(StreamName=stream, Records=records[first : first + MOST])
+        if refused := answer["FailedRecordCount"]:
+            raise BenchmarkError(f"bare boto3: {refused} records were refused")
 
 
 # --- planning -----------------------------------------------------------------------------
@@ -187,5 +212,5 @@ def _plan() -> Run:
     parts = reader.partitions(begin, end)
     spent = time.process_time() - start
     if sum(len(part.slices) for part in parts) != PLANNED:
-        raise SystemExit("kinesis planning: shards are missing from the plan")
+        raise BenchmarkError("kinesis planning: shards are missing from the plan")
     return Run(spent, PLANNED, spent)

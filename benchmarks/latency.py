@@ -6,31 +6,42 @@ import itertools
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from .measure import Case, Run, alternate
+from .measure import BenchmarkError, Plan, Run
 from .setting import Setting
 from .sides import SparkSide
 
 RATES = (10, 1000)
+SECONDS = 8.0
+"""For how long a running query is looked at."""
 _numbers = itertools.count(1)
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """A trickle, and a thousand rows a second."""
-    seconds = 10 if setting.quick else 15
     for rate in RATES:
-        relayed = partial(_relayed, setting, rate=rate, seconds=seconds)
-        sides = {
-            "streamcore": partial(relayed, setting.ours, "latency_jobs.relay_ours"),
-            "Spark's own": partial(relayed, setting.spark, "latency_jobs.relay_spark"),
-        }
-        what = f"A record from topic to topic at {rate:,} rows/s, json, 4 partitions"
-        yield alternate(
-            f"latency-{rate}", what, sides, runs=min(3, setting.runs), warmups=1, unit="ms"
+        yield Plan(
+            f"latency-{rate}",
+            f"A record from topic to topic at {rate:,} rows/s, json, 4 partitions",
+            partial(_sides, setting, rate, SECONDS / 2 if setting.quick else SECONDS),
+            setting.runs,
+            setting.warmups,
+            "ms",
+            note="Each run is a query of its own, looked at for some seconds once it runs; the "
+            "time is the median of its records.",
+            warming=partial(_sides, setting, rate, 1.0),
         )
+
+
+def _sides(setting: Setting, rate: int, seconds: float) -> dict[str, Callable[[], Run]]:
+    relayed = partial(_relayed, setting, rate=rate, seconds=seconds)
+    return {
+        "streamcore": partial(relayed, setting.ours, "latency_jobs.relay_ours"),
+        "Spark's own": partial(relayed, setting.spark, "latency_jobs.relay_spark"),
+    }
 
 
 def _relayed(setting: Setting, side: SparkSide, job: str, rate: int, seconds: float) -> Run:
@@ -52,6 +63,8 @@ def _relayed(setting: Setting, side: SparkSide, job: str, rate: int, seconds: fl
         over.set()
         for thread in threads:
             thread.join()
+    if not taken:
+        raise BenchmarkError(f"{job}: no record arrived in {seconds:g} s")
     late = sorted(taken[-int(rate * seconds * 0.8) :])  # the first ones waited for the query
     middle, slowest = statistics.median(late), late[int(len(late) * 0.99)]
     extra = {"p99 ms": slowest * 1000, **done.extra}

@@ -16,7 +16,7 @@ from streamcore.spark.types import spark_schema
 from .jobs import Answer
 
 TABLE = Table((Column("n", "BIGINT"), Column("sent", "BIGINT")), "relay")
-_WARM = 3.0
+_WARM = 2.0
 
 
 def relay_ours(
@@ -50,16 +50,16 @@ def _relay(frame: DataFrame, sink: str, options: dict[str, str], seconds: float)
                 raise query.exception()
             time.sleep(0.05)
         time.sleep(_WARM)
-        last = query.lastProgress["batchId"]
+        last = query.lastProgress
         time.sleep(seconds)
         batches = [
             progress
             for progress in query.recentProgress
-            if progress["batchId"] > last and progress["numInputRows"]
+            if progress["batchId"] > last["batchId"] and progress["numInputRows"]
         ]
     finally:
         query.stop()
         shutil.rmtree(checkpoint, ignore_errors=True)
-    took = statistics.median(each["durationMs"]["triggerExecution"] for each in batches)
-    rows = sum(each["numInputRows"] for each in batches)
+    took = statistics.median(each["durationMs"]["triggerExecution"] for each in batches or [last])
+    rows = sum(each["numInputRows"] for each in batches) or 1
     return {"seconds": seconds, "rows": rows, "extra": {"batch ms": took}}

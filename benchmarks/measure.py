@@ -8,6 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
+class BenchmarkError(Exception):
+    """A side failed, or did not compute what it should."""
+
+
 @dataclass
 class Run:
     """One run of one side: how long it took, what it cost, and what it computed."""
@@ -16,6 +20,8 @@ class Run:
     rows: int
     cpu: float = 0.0
     peak_mb: float = 0.0
+    idle_mb: float = 0.0
+    """Of `peak_mb`, what a worker takes that has nothing to do."""
     checksum: str = ""
     extra: dict[str, float] = field(default_factory=dict)
 
@@ -47,6 +53,10 @@ class Outcome:
         return max(run.peak_mb for run in self.runs)
 
     @property
+    def idle_mb(self) -> float:
+        return max(run.idle_mb for run in self.runs)
+
+    @property
     def milliseconds(self) -> float:
         """Of one row, median of the runs: what a latency is."""
         return 1000 / self.rate
@@ -69,6 +79,10 @@ class Case:
     """Or `ms`, where a run's seconds are a latency and less is better."""
     took: float = 0.0
     """Seconds of the sitting, with filling its topics."""
+    note: str = ""
+    """What a reader has to know to read the figures aright."""
+    group: str = ""
+    warmups: int = 0
 
     def ratio(self, other: Outcome) -> float:
         return self.outcomes[0].rate / other.rate
@@ -83,8 +97,12 @@ class Case:
     def as_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
+            "group": self.group,
             "what": self.what,
+            "note": self.note,
             "unit": self.unit,
+            "runs": len(self.outcomes[0].runs),
+            "warmups": self.warmups,
             "took_seconds": round(self.took, 1),
             "sides": [
                 {
@@ -93,6 +111,7 @@ class Case:
                     "spread": round(o.spread, 3),
                     "cpu_seconds_per_million_rows": round(o.cpu_per_million, 3),
                     "peak_worker_mb": round(o.peak_mb, 1),
+                    "idle_worker_mb": round(o.idle_mb, 1),
                     "ratio_ours_to_this": round(self.ratio(o), 3),
                     "extra": {name: round(value, 1) for name, value in o.extra.items()},
                     "runs": [asdict(run) for run in o.runs],
@@ -102,24 +121,52 @@ class Case:
         }
 
 
-def alternate(
-    name: str,
-    what: str,
-    sides: Mapping[str, Callable[[], Run]],
-    *,
-    runs: int,
-    warmups: int,
-    unit: str = "rows/s",
-) -> Case:
+Sides = Mapping[str, Callable[[], Run]]
+
+
+@dataclass
+class Plan:
+    """A case that can be run: nothing is started or filled before `sides` is called."""
+
+    name: str
+    what: str
+    sides: Callable[[], Sides]
+    runs: int
+    warmups: int = 1
+    unit: str = "rows/s"
+    note: str = ""
+    warming: Callable[[], Sides] | None = None
+    """Other sides to warm up with, where the measured ones take long."""
+    long: bool = False
+    """Left out of a quick sitting, unless asked for by name."""
+    group: str = ""
+
+    def measured(self) -> Case:
+        sides = self.sides()
+        warming = self.warming() if self.warming else sides
+        outcomes = alternate(self.name, sides, warming, self.runs, self.warmups)
+        return Case(
+            self.name,
+            self.what,
+            outcomes,
+            self.unit,
+            note=self.note,
+            group=self.group,
+            warmups=self.warmups,
+        )
+
+
+def alternate(name: str, sides: Sides, warming: Sides, runs: int, warmups: int) -> list[Outcome]:
     """Run every side in turn, again and again, so that drift of the machine hits all alike."""
     kept: dict[str, list[Run]] = {side: [] for side in sides}
+    checks: dict[str, set[str]] = {side: set() for side in sides}
     for turn in range(warmups + runs):
-        for side, run in sides.items():
+        for side, run in (sides if turn >= warmups else warming).items():
             result = run()
+            checks[side].add(result.checksum)  # of a warm-up too: many look at the first run only
             if turn >= warmups:
                 kept[side].append(result)
-    checks = {side: {run.checksum for run in found} for side, found in kept.items()}
     counts = {side: {run.rows for run in found} for side, found in kept.items()}
     if len(set().union(*counts.values())) > 1 or len(set().union(*checks.values()) - {""}) > 1:
-        raise SystemExit(f"{name}: the sides computed different things: {counts} {checks}")
-    return Case(name, what, [Outcome(side, found) for side, found in kept.items()], unit)
+        raise BenchmarkError(f"{name}: the sides computed different things: {counts} {checks}")
+    return [Outcome(side, found) for side, found in kept.items()]

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.monitoring [ROWS [BATCH]]`: what seeing a job costs it, in CPU time.
+"""What seeing a job costs it.
 
-Both sides run the same job in the same Spark, in turns. CPU time of the whole process tree is
-compared, because wall time on a machine that others use says little; the driver's own Python,
-where all of the monitoring but the tasks' reports lives, is told apart.
+Both sides run the same job in the same Spark, in turns. Beside the pace stands the CPU time of the
+whole process tree, because wall time on a machine that others use says little, and that of the
+driver's own Python, where all of the monitoring but the tasks' reports lives.
 """
 
 from __future__ import annotations
@@ -10,36 +10,35 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import statistics
-import sys
 import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 from rich.console import Console
 from streamcore import reports
-from streamcore.spark.session import session
-from streamcore.testing.services import providers
 from streamcore_sql import Session
 from streamcore_sql.display import view
 from streamcore_sql.monitoring.surfaces import Surfaces
 from streamcore_sql.progress import Watch
 
-from .processes import cpu_seconds, tree
+from .jobs import Answer
+from .measure import Plan, Run
+from .setting import Setting
 
-RUNS = 5
+BATCH, LEAST = 100_000, 0.98
 SQL = """
-CREATE TABLE orders (id BIGINT, name STRING, amount BIGINT) WITH (
-  'connector' = 'kafka', 'topic' = 'orders', 'format' = 'json',
+CREATE TABLE orders (user_id BIGINT, behavior STRING, item_id BIGINT) WITH (
+  'connector' = 'kafka', 'topic' = '${topic}', 'format' = 'json',
   'properties.bootstrap.servers' = '${brokers}', 'scan.startup.mode' = 'earliest-offset',
   'scan.max-rows-per-batch' = '${batch}');
-CREATE TABLE hole (id BIGINT, name STRING, amount BIGINT) WITH ('connector' = 'blackhole');
+CREATE TABLE hole WITH ('connector' = 'blackhole') LIKE orders (EXCLUDING OPTIONS);
 """
 
 
@@ -92,52 +91,38 @@ def seen(running: Session, folder: str) -> Iterator[None]:
                     thread.join()
 
 
-def main(rows: int, batch: int) -> None:
-    with providers.kafka() as kafka:
-        kafka.create_topic("orders", 2, {})
-        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 20})
-        for number in range(rows):
-            value = b'{"id":%d,"name":"name %d","amount":%d}' % (number, number, number * 3)
-            producer.produce("orders", value)
-            producer.poll(0)
-        producer.flush()
-        given = {"brokers": kafka.bootstrap_servers, "batch": str(batch)}
-        spark = session("benchmark", master="local[2]", config={"spark.log.level": "ERROR"})
-
-        def run(watched: bool) -> tuple[float, float, float]:
-            with tempfile.TemporaryDirectory() as folder:
-                place = str(Path(folder, "checkpoint"))
-                job = Session(spark, name="job", checkpoint=place, once=True, variables=given)
-                outer: Any = seen(job, folder) if watched else unseen()
-                with outer:
-                    job.execute(SQL)
-                    before = cpu_seconds(tree(os.getpid())), time.process_time(), time.time()
-                    job.execute("INSERT INTO hole SELECT * FROM orders")
-                    after = cpu_seconds(tree(os.getpid())), time.process_time(), time.time()
-            whole, own, wall = (end - start for start, end in zip(before, after, strict=True))
-            return whole, own, wall
-
-        sides: dict[str, list[tuple[float, float, float]]] = {"unseen": [], "seen": []}
-        for number in range(RUNS + 1):
-            for name, found in sides.items():
-                took = run(watched=name == "seen")
-                if number:  # the first round warms Spark and its workers up
-                    found.append(took)
-                print(f"{name}: {took[0]:.1f} s of CPU, {took[1]:.2f} s of it here", flush=True)
-        medians = {
-            name: [statistics.median(each) for each in zip(*found, strict=True)]
-            for name, found in sides.items()
-        }
-        plain, full = medians["unseen"], medians["seen"]
-        own = (full[1] - plain[1]) / full[2]
-        print(f"{rows:,} rows in batches of {batch:,}, {full[2]:.0f} s each")
-        print(f"whole tree: {full[0] / plain[0] - 1:+.1%} CPU ({plain[0]:.1f} s, {full[0]:.1f} s)")
-        print(
-            f"driver's Python: {own * 1000:.1f} ms of CPU a second, "
-            f"{own / (os.cpu_count() or 1):.2%} of the machine"
-        )
+def cases(setting: Setting) -> Iterator[Plan]:
+    """With everything on, and with nothing."""
+    rows = setting.fewer
+    yield Plan(
+        "monitoring",
+        f"a job on {rows:,} messages in batches of {BATCH:,}, seen and unseen",
+        partial(_sides, setting, rows),
+        setting.runs,
+        setting.warmups,
+        note=f"At least {LEAST} of the unseen job's pace is wanted.",
+        long=True,
+    )
 
 
-if __name__ == "__main__":
-    given = [int(each) for each in sys.argv[1:]]
-    main(*given, *(1_000_000, 100_000)[len(given) :])
+def _sides(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    place = {"brokers": setting.servers, "topic": setting.topic("json", rows), "rows": rows}
+    return {
+        name: partial(setting.ours.run, "monitoring.run", **place, watched=name == "seen")
+        for name in ("seen", "unseen")
+    }
+
+
+def run(spark: SparkSession, brokers: str, topic: str, rows: int, watched: bool) -> Answer:
+    """The job inside a Spark process."""
+    given = {"brokers": brokers, "topic": topic, "batch": str(BATCH)}
+    with tempfile.TemporaryDirectory() as folder:
+        place = str(Path(folder, "checkpoint"))
+        job = Session(spark, name="job", checkpoint=place, once=True, variables=given)
+        outer: Any = seen(job, folder) if watched else unseen()
+        with outer:
+            job.execute(SQL)
+            cpu, start = time.process_time(), time.perf_counter()
+            job.execute("INSERT INTO hole SELECT * FROM orders")
+            seconds, spent = time.perf_counter() - start, time.process_time() - cpu
+    return {"seconds": seconds, "rows": rows, "extra": {"driver CPU ms/s": 1000 * spent / seconds}}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import re
+import subprocess
 from pathlib import Path
 
-from streamcore.testing.services.downloads import Package, jars
+from streamcore.testing.services.downloads import jars
+from streamcore.testing.services.kafka.tools import VERSION as BROKER
+from streamcore.testing.services.process import java
 
 SPARK_KAFKA = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
@@ -31,6 +36,25 @@ FLINK = (
     "org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2",
     "org.slf4j:slf4j-simple:1.7.36",
 )
+FLINK_REGISTRY = ("org.apache.flink:flink-sql-avro-confluent-registry:2.3.0",)
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """What else a figure depends on, by name."""
+    told = subprocess.run([java(), "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "([^"]+)"', told)
+    return {
+        "Kafka broker": BROKER,
+        "Spark's Kafka connector": _version(SPARK_KAFKA[0]),
+        "Flink SQL": _version(FLINK[0]),
+        "Flink's Kafka connector": _version(FLINK[-2]),
+        "Java": found[1] if found else "unknown",
+    }
+
+
+def _version(coordinate: str) -> str:
+    return coordinate.rpartition(":")[2]
 
 
 def spark_kafka() -> str:
@@ -39,10 +63,9 @@ def spark_kafka() -> str:
     return ",".join(str(jar) for jar in sorted(home.glob("*.jar")))
 
 
-def flink() -> Path:
-    """The folder of jars that runs Flink SQL in one process."""
-    return _flink().path()
-
-
-def _flink() -> Package:
-    return jars("bench-flink-2.2.0", *FLINK, dependencies=True, megabytes=180)
+def flink() -> list[Path]:
+    """The folders of jars that run Flink SQL in one process."""
+    return [
+        jars("bench-flink-2.2.0", *FLINK, dependencies=True, megabytes=180).path(),
+        jars("bench-flink-registry-2.3.0", *FLINK_REGISTRY, megabytes=25).path(),
+    ]

@@ -1,31 +1,45 @@
-"""One SQL script run by ours and by Flink, each time into a new topic that is looked at after."""
+"""One SQL script run by ours and by Flink, each time into a new topic; the first is looked into."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from .measure import Run
+from .data import COLUMNS
+from .measure import BenchmarkError, Run
 from .setting import Setting
 
 Side = Callable[[str], Run]
 """Runs a script."""
+MARKERS = 1_000
+"""Offsets that the ends of transactions may take, far fewer than rows."""
 _numbers = itertools.count(1)
 
 
 def sides(
-    setting: Setting, script: str, rows: int, outcome: Callable[[str], str], **names: str
+    setting: Setting,
+    script: str,
+    rows: int,
+    outcome: Callable[[str], str],
+    variants: Mapping[str, str] | None = None,
+    **names: str,
 ) -> dict[str, Callable[[], Run]]:
-    """Ours, and Flink if it takes part; `outcome` tells what the target came to, or refuses it."""
-    found = {"streamcore": partial(_ours, setting, rows)}
+    """Ours, and Flink if it takes part, also with the settings of `variants` before its script.
+
+    `outcome` tells what a side's first target came to, or refuses it.
+    """
+    found: dict[str, tuple[Side, str]] = {"streamcore": (partial(_ours, setting, rows), script)}
     if setting.flink is not None:
-        found["Flink SQL"] = partial(setting.flink.run, rows=rows)
+        flink = partial(setting.flink.run, rows=rows)
+        found["Flink SQL"] = (flink, script)
+        for name, settings in (variants or {}).items():
+            found[f"Flink SQL, {name}"] = (flink, settings + script)
     names["servers"] = setting.servers
     return {
-        side: partial(_into_new_topic, setting, run, script, outcome, names)
-        for side, run in found.items()
+        side: partial(_into_new_topic, setting, run, text, iter([outcome]), names)
+        for side, (run, text) in found.items()
     }
 
 
@@ -34,25 +48,48 @@ def _ours(setting: Setting, rows: int, script: str) -> Run:
 
 
 def _into_new_topic(
-    setting: Setting, run: Side, script: str, outcome: Callable[[str], str], names: dict[str, Any]
+    setting: Setting,
+    run: Side,
+    script: str,
+    outcomes: Iterator[Callable[[str], str]],
+    names: dict[str, Any],
 ) -> Run:
     target = f"bench-into-{next(_numbers)}"
     setting.broker.create_topic(target, 4)
     done = run(script.format(target=target, **names))
-    done.checksum = outcome(target)
+    if outcome := next(outcomes, None):
+        done.checksum = outcome(target)
     setting.broker.delete_topic(target)
     return done
 
 
-def written(servers: str, topic: str) -> int:
-    """Offsets that are taken in a topic of four partitions."""
+def written(servers: str, topic: str, partitions: int = 4) -> int:
+    """Offsets that are taken in a topic."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench-count"})
     try:
-        return sum(consumer.get_watermark_offsets(TopicPartition(topic, at))[1] for at in range(4))
+        places = [TopicPartition(topic, at) for at in range(partitions)]
+        return sum(consumer.get_watermark_offsets(place)[1] for place in places)
     finally:
         consumer.close()
+
+
+def count(setting: Setting, topic: str, rows: int) -> str:
+    """Refuse a topic that has not as many offsets as rows, but for the markers of transactions."""
+    found = written(setting.servers, topic)
+    if not rows <= found <= rows + MARKERS:
+        raise BenchmarkError(f"{found} offsets are taken in a topic of {rows} rows")
+    return ""
+
+
+def contents(setting: Setting, format_name: str, topic: str, rows: int) -> str:
+    """What the rows of a topic add up to, read by ours; refused if they are not so many."""
+    source = {"format_name": format_name, "columns": list(COLUMNS)}
+    found = setting.ours.run("check_ours", servers=setting.servers, topic=topic, **source)
+    if found.rows != rows:
+        raise BenchmarkError(f"{found.rows} of {rows} rows are in the topic")
+    return found.checksum
 
 
 def latest(servers: str, topic: str) -> dict[bytes, bytes]:

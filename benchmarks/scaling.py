@@ -2,53 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from .data import COLUMNS
-from .measure import Case, alternate
+from .measure import Plan, Run
 from .setting import Setting
 
 PARTITIONS = (1, 4, 16, 64)
-SIZES = {100: 4, 1_000: 12, 100_000: 400}
+SIZES = {100: 1, 1_000: 4, 100_000: 120}
 """Bytes of a message, and by how much fewer of them are enough."""
 LENGTHS = (1_000_000, 10_000_000, 50_000_000)
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """Rates against Spark's own, then the memory of our workers over ever longer topics."""
+    rows = setting.fewer // 2
     for partitions in PARTITIONS:
-        yield _case(setting, "json", setting.fewer, partitions, f"{partitions} partitions")
+        yield _plan(setting, "json", rows, partitions, f"{partitions} partitions")
     for size, fewer in SIZES.items():
-        rows = setting.rows // fewer
-        yield _case(setting, f"json-{size}", rows, 4, f"messages of {size:,} B")
-    if not setting.quick:
-        for rows in LENGTHS:
-            yield _length(setting, rows)
+        yield _plan(setting, f"json-{size}", rows // fewer, 4, f"messages of {size:,} B")
+    for length in LENGTHS:
+        yield Plan(
+            f"length-{length}",
+            f"Kafka json to rows, a topic of {length:,} messages: is memory flat?",
+            partial(_length, setting, length),
+            runs=1,
+            warmups=0,
+            note="One run: the figure is the memory of the largest worker, which hardly differs "
+            "from run to run, and not the pace.",
+            long=True,
+        )
 
 
-def _case(setting: Setting, format_name: str, rows: int, partitions: int, text: str) -> Case:
-    source = _source(setting, format_name, rows, partitions)
-    sides = {
+def _plan(setting: Setting, format_name: str, rows: int, partitions: int, text: str) -> Plan:
+    name = f"scaling-{text.replace(',', '').replace(' ', '-')}"
+    what = f"Kafka json to rows, {rows:,} messages, {text}"
+    sides = partial(_sides, setting, format_name, rows, partitions)
+    return Plan(name, what, sides, setting.runs, setting.warmups)
+
+
+def _sides(
+    setting: Setting, format_name: str, rows: int, partitions: int
+) -> dict[str, Callable[[], Run]]:
+    source = _source(setting, setting.topic(format_name, rows, partitions))
+    return {
         "streamcore": partial(setting.ours.run, "read_ours", **source),
         "Spark's own": partial(setting.spark.run, "read_spark", **source),
     }
-    name = f"scaling-{text.replace(',', '').replace(' ', '-')}"
-    what = f"Kafka json to rows, {rows:,} messages, {text}"
-    return alternate(name, what, sides, runs=min(3, setting.runs), warmups=setting.warmups)
 
 
-def _length(setting: Setting, rows: int) -> Case:
-    source = _source(setting, "json", rows, 4)
-    sides = {"streamcore": partial(setting.ours.run, "read_ours", **source)}
-    what = f"Kafka json to rows, a topic of {rows:,} messages: is memory flat?"
-    return alternate(f"length-{rows}", what, sides, runs=1, warmups=0)
+def _length(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    """One topic that grows from case to case."""
+    source = _source(setting, setting.grown("bench-length", "json", rows))
+    return {"streamcore": partial(setting.ours.run, "read_ours", **source)}
 
 
-def _source(setting: Setting, format_name: str, rows: int, partitions: int) -> dict[str, object]:
-    return {
-        "servers": setting.servers,
-        "topic": setting.topic(format_name, rows, partitions),
-        "format_name": "json",
-        "columns": list(COLUMNS),
-    }
+def _source(setting: Setting, topic: str) -> dict[str, object]:
+    place = {"servers": setting.servers, "topic": topic}
+    return {**place, "format_name": "json", "columns": list(COLUMNS)}

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from streamcore.testing.services import KafkaBroker, SchemaRegistry
+from streamcore.testing.services.kinesis import KinesisEmulator
 
 from .data import AVRO_SCHEMA, encoder, produce
 from .sides import FlinkSide, SparkSide
@@ -17,45 +18,57 @@ from .sides import FlinkSide, SparkSide
 
 @dataclass
 class Setting:
-    """What a case needs to run; sides start when first asked for."""
+    """What a case needs to run; services and sides start when first asked for."""
 
-    broker: KafkaBroker
     rows: int
+    """Messages of the one large topic."""
+    fewer: int
+    """Messages of the other cases."""
     runs: int
     warmups: int
     cores: int
     with_flink: bool
     quick: bool
     _open: ExitStack
-    _topics: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def fewer(self) -> int:
-        """Rows of the cases that only widen a picture."""
-        return self.rows // 6
+    _topics: dict[str, int] = field(default_factory=dict)
 
     @property
     def servers(self) -> str:
         return self.broker.bootstrap_servers
 
+    @functools.cached_property
+    def broker(self) -> KafkaBroker:
+        return self._open.enter_context(KafkaBroker())
+
     def topic(self, format_name: str, rows: int | None = None, partitions: int = 4) -> str:
         """A topic with this many events, filled once."""
         count = rows or self.rows
-        name = f"bench-{format_name}-{count}-{partitions}"
+        return self.grown(
+            f"bench-{format_name}-{count}-{partitions}", format_name, count, partitions
+        )
+
+    def grown(self, name: str, format_name: str, rows: int, partitions: int = 4) -> str:
+        """A topic that holds this many events by now: what is missing is added."""
         if name not in self._topics:
             self.broker.create_topic(name, partitions)
-            number = self._schema_id() if format_name == "avro-confluent" else None
-            large = format_name.startswith("json-")  # a few are enough, and fit into memory
-            distinct = 2_000 if large else 200_000
+        number = self._schema_id if format_name == "avro-confluent" else None
+        large = format_name.startswith("json-")  # a few are enough, and fit into memory
+        missing = rows - self._topics.get(name, 0)
+        if missing:
             write = encoder(format_name, number)
-            produce(self.servers, name, write, count, partitions, distinct)
-            self._topics[name] = name
+            produce(self.servers, name, write, missing, partitions, 2_000 if large else 200_000)
+            self._topics[name] = rows
         return name
 
     @functools.cached_property
     def registry(self) -> SchemaRegistry:
         return self._open.enter_context(SchemaRegistry())
 
+    @functools.cached_property
+    def kinesis(self) -> KinesisEmulator:
+        return self._open.enter_context(KinesisEmulator())
+
+    @functools.cached_property
     def _schema_id(self) -> int:
         from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
@@ -74,19 +87,27 @@ class Setting:
     def flink(self) -> FlinkSide | None:
         return self._started(FlinkSide(self.cores)) if self.with_flink else None
 
+    def forget_the_dead(self) -> None:
+        """Sides that have ended start anew when they are next asked for."""
+        for name in ("ours", "spark", "flink"):
+            if (side := vars(self).get(name)) and not side.alive:
+                del vars(self)[name]
+
     def _started(self, side):  # type: ignore[no-untyped-def]
         self._open.callback(side.close)
         return side
 
 
 @contextmanager
-def sitting(runs: int | None, *, quick: bool, with_flink: bool) -> Iterator[Setting]:
-    """Open everything, and close it again whatever happens."""
+def sitting(
+    runs: int | None, rows: int | None, *, quick: bool, with_flink: bool
+) -> Iterator[Setting]:
+    """Close all that was opened, whatever happens."""
+    many = rows or (600_000 if quick else 12_000_000)
     with ExitStack() as stack:
-        broker = stack.enter_context(KafkaBroker())
         yield Setting(
-            broker,
-            rows=1_000_000 if quick else 12_000_000,
+            rows=many,
+            fewer=min(many, 150_000 if quick else 1_000_000),
             runs=runs or (3 if quick else 5),
             warmups=1,
             cores=os.cpu_count() or 2,

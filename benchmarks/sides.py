@@ -6,95 +6,110 @@ import base64
 import json
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from .measure import Run
+from .measure import BenchmarkError, Run
 from .peers import flink, spark_kafka
 from .processes import watched
 
+LIMIT = 900.0
+"""Seconds after which a job is given up, and its process ended: a sitting ends by itself."""
 _JAVA = [
     "--add-opens=java.base/java.util=ALL-UNNAMED",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 ]
 
 
-class SparkSide:
-    """A Spark session in a process of its own; `peer` gives it Spark's own Kafka connector."""
+class _Side:
+    """A process that says `ready`, and answers a line with a line."""
 
-    def __init__(self, cores: int, *, peer: bool) -> None:
-        command = [sys.executable, "-m", "benchmarks.worker", str(cores)]
-        command += [spark_kafka()] if peer else []
+    def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self._expect("ready")
+        try:
+            self._expect("ready")
+        except BaseException:  # nobody else could end it
+            self.close()
+            raise
 
-    def run(self, job: str, **arguments: Any) -> Run:
-        """Run one of the functions of `benchmarks.jobs` there."""
-        assert self._process.stdin is not None
-        with watched(self._process.pid) as cost:
-            self._process.stdin.write(json.dumps({"job": job, "arguments": arguments}) + "\n")
-            self._process.stdin.flush()
-            answer = self._expect("{")
-        found = json.loads(answer)
-        if "failed" in found:
-            raise SystemExit(f"{job} {arguments}: {found['failed']}")
-        return Run(cpu=cost.cpu, peak_mb=cost.peak_worker_mb, **found)
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
 
     def close(self) -> None:
-        _end(self._process)
-
-    def _expect(self, start: str) -> str:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(start):
-                return line
-        raise SystemExit(f"a Spark side ended with status {self._process.wait()}")
-
-
-class FlinkSide:
-    """Flink SQL in one JVM."""
-
-    def __init__(self, cores: int) -> None:
-        source = Path(__file__).parent / "java" / "RunSql.java"
-        command = ["java", *_JAVA, "-Xmx4g", f"-Dparallelism={cores}"]
-        command += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
-        command += ["-cp", f"{flink()}/*", str(source)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._expect("ready")
-
-    def run(self, script: str, rows: int) -> Run:
-        """Run a script of statements, each ending in a semicolon and a new line."""
         assert self._process.stdin is not None
-        with watched(self._process.pid) as cost:
-            self._process.stdin.write(base64.b64encode(script.encode()).decode() + "\n")
-            self._process.stdin.flush()
-            answer = self._expect("took", "failed")
-        if answer.startswith("failed"):
-            raise SystemExit(f"Flink: {answer}")
-        return Run(seconds=float(answer.split()[1]), rows=rows, cpu=cost.cpu)
+        self._process.stdin.close()
+        deadline = time.monotonic() + 20
+        while self.alive and time.monotonic() < deadline:
+            time.sleep(0.1)
+        if self.alive:
+            self._process.kill()
+        self._process.wait()
 
-    def close(self) -> None:
-        _end(self._process)
+    def _answer(self, question: str, *starts: str) -> str:
+        assert self._process.stdin is not None
+        limit = threading.Timer(LIMIT, self._process.kill)
+        limit.start()
+        try:
+            self._process.stdin.write(question + "\n")
+            self._process.stdin.flush()
+            return self._expect(*starts)
+        finally:
+            limit.cancel()
 
     def _expect(self, *starts: str) -> str:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith(starts):
                 return line
-        raise SystemExit(f"Flink ended with status {self._process.wait()}")
+        raise BenchmarkError(f"a side ended with status {self._process.wait()}")
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-    deadline = time.monotonic() + 20
-    while process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.1)
-    if process.poll() is None:
-        process.kill()
-    process.wait()
+class SparkSide(_Side):
+    """A Spark session in a process of its own; `peer` gives it Spark's own Kafka connector."""
+
+    def __init__(self, cores: int, *, peer: bool) -> None:
+        command = [sys.executable, "-m", "benchmarks.worker", str(cores)]
+        super().__init__(command + ([spark_kafka()] if peer else []))
+        self._idle_mb: float | None = None
+
+    def run(self, job: str, **arguments: Any) -> Run:
+        """Run one of the functions of `benchmarks.jobs` there."""
+        if self._idle_mb is None:
+            self._idle_mb = 0.0
+            self._idle_mb = self.run("idle").peak_mb
+        with watched(self._process.pid) as cost:
+            answer = self._answer(json.dumps({"job": job, "arguments": arguments}), "{")
+        found = json.loads(answer)
+        if "failed" in found:
+            raise BenchmarkError(f"{job} {arguments}: {found['failed']}")
+        idle = self._idle_mb if cost.peak_worker_mb else 0.0
+        return Run(cpu=cost.cpu, peak_mb=cost.peak_worker_mb, idle_mb=idle, **found)
+
+
+class FlinkSide(_Side):
+    """Flink SQL in one JVM."""
+
+    def __init__(self, cores: int) -> None:
+        source = Path(__file__).parent / "java" / "RunSql.java"
+        command = ["java", *_JAVA, "-Xmx4g", f"-Dparallelism={cores}"]
+        command += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
+        command += ["-cp", ":".join(f"{folder}/*" for folder in flink()), str(source)]
+        super().__init__(command)
+
+    def run(self, script: str, rows: int) -> Run:
+        """Run a script of statements, each ending in a semicolon and a new line.
+
+        It is told how many rows it is to read; what a SELECT among the statements found becomes
+        the checksum.
+        """
+        with watched(self._process.pid) as cost:
+            answer = self._answer(base64.b64encode(script.encode()).decode(), "took", "failed")
+        if answer.startswith("failed"):
+            raise BenchmarkError(f"Flink: {answer}")
+        _, seconds, *found = answer.split()
+        return Run(seconds=float(seconds), rows=rows, cpu=cost.cpu, checksum=",".join(found))

@@ -7,43 +7,38 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from .data import COLUMNS
-from .measure import Case, Run, alternate
+from .measure import BenchmarkError, Plan, Run
 from .setting import Setting
 
 ALL, NARROW = tuple(COLUMNS), ("user_id", "behavior")
 TABLES, BUDGET = 1000, 2.0
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """All columns through SQL and without it, then two columns of eight and all of them."""
-    source = {"servers": setting.servers, "topic": setting.topic("json", setting.fewer)}
-    read = partial(setting.ours.run, "sql_jobs.read_sql", **source)
-    frame = partial(setting.ours.run, "sql_jobs.read_frame", **source)
-    runs = {"runs": setting.runs, "warmups": setting.warmups}
+    times = (setting.runs, setting.warmups)
     rows = f"{setting.fewer:,} JSON messages"
-    yield alternate(
-        "sql-overhead",
-        f"SELECT * FROM a topic of {rows}, as SQL and as a DataFrame",
-        {"SQL": partial(read, columns=ALL), "DataFrame": partial(frame, columns=ALL)},
-        **runs,
-    )
-    yield alternate(
-        "sql-2-of-8",
-        f"SELECT 2 of {len(ALL)} columns of {rows}, and all of them",
-        {"2 columns": partial(read, columns=NARROW), "SELECT *": partial(read, columns=ALL)},
-        **runs,
-    )
-    yield alternate(
-        "sql-parse",
-        f"{TABLES:,} CREATE TABLEs parsed, per second of CPU (rows are statements)",
-        {"streamcore": _parsed},
-        runs=3,
-        warmups=1,
-    )
+
+    def read(job: str, columns: tuple[str, ...]) -> Callable[[], Run]:
+        source = {"servers": setting.servers, "topic": setting.topic("json", setting.fewer)}
+        return partial(setting.ours.run, f"sql_jobs.{job}", **source, columns=columns)
+
+    def overhead() -> dict[str, Callable[[], Run]]:
+        return {"SQL": read("read_sql", ALL), "DataFrame": read("read_frame", ALL)}
+
+    def narrow() -> dict[str, Callable[[], Run]]:
+        return {"2 columns": read("read_sql", NARROW), "SELECT *": read("read_sql", ALL)}
+
+    what = f"SELECT * FROM a topic of {rows}, as SQL and as a DataFrame"
+    yield Plan("sql-overhead", what, overhead, *times)
+    what = f"SELECT 2 of {len(ALL)} columns of {rows}, and all of them"
+    yield Plan("sql-2-of-8", what, narrow, *times)
+    what = f"{TABLES:,} CREATE TABLEs parsed, per second of CPU (rows are statements)"
+    yield Plan("sql-parse", what, lambda: {"streamcore": _parsed}, *times)
 
 
 def _parsed() -> Run:
@@ -69,7 +64,7 @@ def parsing_cpu(tables: int = TABLES) -> float:
     found = parse(text)
     seconds = time.process_time() - start
     if len(found) != tables:
-        raise SystemExit(f"{len(found)} of {tables} tables were read")
+        raise BenchmarkError(f"{len(found)} of {tables} tables were read")
     return seconds
 
 

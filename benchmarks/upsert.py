@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from . import pipelines
-from .measure import Case, Run, alternate
+from .measure import BenchmarkError, Plan, Run
 from .pipelines import latest, written
 from .setting import Setting
 
@@ -38,85 +38,112 @@ READING = {
     "Flink SQL": ", 'scan.bounded.mode' = 'latest-offset'",
 }
 """What makes a full changelog of upserts that ends: Flink keeps state by itself."""
+RESTART_KEYS = 1_000_000
 _numbers = itertools.count(1)
 _topics: set[str] = set()
 
 
-def cases(setting: Setting) -> Iterator[Case]:
+def cases(setting: Setting) -> Iterator[Plan]:
     """Writing and reading beside the kafka connector, the buffer, then normalisation."""
-    rows = setting.fewer
-    times = {"runs": setting.runs, "warmups": setting.warmups}
-    plain = partial(_into_new_topic, setting, "upsert_jobs.write_plain", rows, rows)
-    sides: dict[str, Callable[[], Run]] = {
-        "upsert-kafka": partial(_into_new_topic, setting, "upsert_jobs.write_upserts", rows, rows),
-        "kafka": plain,
+    rows, times = setting.fewer, (setting.runs, setting.warmups)
+    what = f"{rows:,} upserts to Kafka json, with a key"
+    yield Plan("upsert-sink", what, partial(_writing, setting, rows), *times)
+    what = f"{rows:,} upserts of {rows // 10:,} keys to Kafka json"
+    yield Plan("upsert-buffer", what, partial(_buffered, setting, rows), *times)
+    what = f"Kafka json, key and value, to upserts, {rows:,} messages, nothing kept"
+    yield Plan("upsert-source", what, partial(_reading, setting, rows), *times)
+    for batch, batches in BATCHES.items():
+        what = f"a full changelog of {KEYS:,} keys, micro-batches of {batch:,} messages"
+        sides = partial(_normalizing, setting, batch, batches)
+        yield Plan(f"upsert-normalize-{batch}", what, sides, *times, long=batch > rows)
+    what = f"{rows:,} messages of {KEYS:,} keys, topic to upsert topic"
+    yield Plan("upsert-from-topic", what, partial(_from_plain, setting, rows), *times)
+    what = f"{rows:,} upserts of {KEYS:,} keys, upsert topic to upsert topic by a full changelog"
+    yield Plan("upsert-to-upsert", what, partial(_from_upserts, setting, rows), *times)
+    what = f"the first result of a query taken up again with {RESTART_KEYS:,} keys in its state"
+    sides = partial(_restarting, setting)
+    yield Plan("upsert-restart", what, sides, *times, unit="ms", long=True)
+
+
+def _writing(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    return {
+        "upsert-kafka": _into_new_topics(setting, "upsert_jobs.write_upserts", rows, rows),
+        "kafka": _into_new_topics(setting, "upsert_jobs.write_plain", rows, rows),
     }
-    yield alternate("upsert-sink", f"{rows:,} upserts to Kafka json, with a key", sides, **times)
-    yield _buffered(setting, rows, times)
-    upserts = topic = _filled(setting, rows)
-    sides = {
+
+
+def _reading(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    topic = _filled(setting, rows)
+    return {
         "upsert-kafka": partial(_from_topic, setting, "upsert_jobs.read_upserts", topic),
         "kafka": partial(_from_topic, setting, "upsert_jobs.read_plain", topic),
     }
-    what = f"Kafka json, key and value, to upserts, {rows:,} messages, nothing kept"
-    yield alternate("upsert-source", what, sides, **times)
-    for batch, batches in BATCHES.items():
-        topic = _filled(setting, batch * batches)
-        sides = {"upsert-kafka": partial(_normalized, setting, topic, batch, batches)}
-        what = f"a full changelog of {KEYS:,} keys, micro-batches of {batch:,} messages"
-        yield alternate(f"upsert-normalize-{batch}", what, sides, **times)
-    yield from _beside_flink(setting, upserts, rows, times)
 
 
-def _beside_flink(setting: Setting, topic: str, rows: int, times: dict[str, int]) -> Iterator[Case]:
-    """The same scripts on both sides, and the same table in the end."""
+def _normalizing(setting: Setting, batch: int, batches: int) -> dict[str, Callable[[], Run]]:
+    topic = _filled(setting, batch * batches)
+    return {"upsert-kafka": partial(_normalized, setting, topic, batch, batches)}
 
-    def table(target: str) -> str:
-        values = latest(setting.servers, target).values()
-        found = sorted(str(sorted(json.loads(value).items())) for value in values)
-        return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
-    what = f"{rows:,} messages of {KEYS:,} keys, topic to upsert topic"
-    filled = pipelines.sides(setting, PLAIN + INTO, rows, table, source=topic)
-    yield alternate("upsert-from-topic", what, filled, **times)
-    copied: dict[str, Callable[[], Run]] = {}
+def _from_plain(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    """The same script on both sides, and the same table in the end."""
+    table = partial(_table, setting)
+    return pipelines.sides(setting, PLAIN + INTO, rows, table, source=_filled(setting, rows))
+
+
+def _from_upserts(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+    topic, copied = _filled(setting, rows), {}
     for side, more in READING.items():
         script = UPSERTS.format(name="source", topic="source", more=more) + INTO
-        both = pipelines.sides(setting, script, rows, table, source=topic)
+        both = pipelines.sides(setting, script, rows, partial(_table, setting), source=topic)
         copied |= {side: both[side]} if side in both else {}
-    what = f"{rows:,} upserts of {KEYS:,} keys, upsert topic to upsert topic by a full changelog"
-    yield alternate("upsert-to-upsert", what, copied, **times)
+    return copied
 
 
-def _buffered(setting: Setting, rows: int, times: dict[str, int]) -> Case:
+def _table(setting: Setting, topic: str) -> str:
+    """A checksum of the table that a topic of upserts leaves."""
+    values = latest(setting.servers, topic).values()
+    found = sorted(str(sorted(json.loads(value).items())) for value in values)
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+
+
+def _restarting(setting: Setting) -> dict[str, Callable[[], Run]]:
+    return {"streamcore": lambda: Run(restart(setting, RESTART_KEYS), 1)}
+
+
+def _buffered(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
     """Every key ten times: what the buffer leaves of that is in `records`."""
     buffer = {
         "sink.buffer-flush.max-rows": str(rows // 5),
         "sink.buffer-flush.interval": "1 min",
     }
-    write = partial(_into_new_topic, setting, "upsert_jobs.write_upserts", rows, rows // 10)
-    sides: dict[str, Callable[[], Run]] = {
-        "buffered": partial(write, most=0.15, **buffer),
-        "every row": write,
-    }
-    what = f"{rows:,} upserts of {rows // 10:,} keys to Kafka json"
-    return alternate("upsert-buffer", what, sides, **times)
+    write = partial(_into_new_topics, setting, "upsert_jobs.write_upserts", rows, rows // 10)
+    return {"buffered": write(most=0.15, **buffer), "every row": write()}
 
 
-def _into_new_topic(
+def _into_new_topics(
     setting: Setting, job: str, rows: int, keys: int, most: float = 1.0, **extra: str
-) -> Run:
-    topic = f"bench-upsert-{next(_numbers)}"
-    setting.broker.create_topic(topic, 4)
-    done = setting.ours.run(
-        job, servers=setting.servers, topic=topic, rows=rows, keys=keys, **extra
-    )
-    records = written(setting.servers, topic)
-    setting.broker.delete_topic(topic)
-    if not records <= rows * most:
-        raise SystemExit(f"{job}: {records} records of {rows} rows, at most {rows * most} wanted")
-    done.extra["records"] = records
-    return done
+) -> Callable[[], Run]:
+    """Into a topic of its own each time; the first one's table is looked at."""
+    checks = iter([partial(_table, setting)])
+
+    def run() -> Run:
+        topic = f"bench-upsert-{next(_numbers)}"
+        setting.broker.create_topic(topic, 4)
+        place = {"servers": setting.servers, "topic": topic}
+        done = setting.ours.run(job, **place, rows=rows, keys=keys, **extra)
+        records = written(setting.servers, topic)
+        if check := next(checks, None):
+            done.checksum = check(topic)
+        setting.broker.delete_topic(topic)
+        if not records <= rows * most:
+            raise BenchmarkError(
+                f"{job}: {records} records of {rows} rows, at most {rows * most} wanted"
+            )
+        done.extra["records"] = records
+        return done
+
+    return run
 
 
 def _filled(setting: Setting, rows: int) -> str:
@@ -151,7 +178,7 @@ def _normalized(setting: Setting, topic: str, batch: int, batches: int) -> Run:
 
 def restart(setting: Setting, keys: int = 1_000_000) -> float:
     """Seconds from starting a query on a checkpoint of so many keys to its first result."""
-    topic = f"bench-restart-{keys}"
+    topic = f"bench-restart-{next(_numbers)}"
     setting.broker.create_topic(topic, 4)
     write = partial(setting.ours.run, "upsert_jobs.write_upserts", servers=setting.servers)
     write(topic=topic, rows=keys, keys=keys)

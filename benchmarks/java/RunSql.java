@@ -1,14 +1,19 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.table.api.EnvironmentSettings;
 import org.apache.flink.table.api.TableEnvironment;
+import org.apache.flink.types.Row;
 
-/** Runs one script per input line (base64), in this process, and prints the seconds it took. */
+/**
+ * Runs one script per input line (base64), in this process, and prints the seconds it took and, if
+ * it has a SELECT, the values of its last row. A script with a SELECT runs as a batch.
+ */
 public class RunSql {
     private static final Pattern SET = Pattern.compile("SET '(.*)' = '(.*)'");
 
@@ -27,18 +32,21 @@ public class RunSql {
         }
     }
 
-    private static double run(String script) throws Exception {
+    private static String run(String script) throws Exception {
         Configuration settings = new Configuration();
         settings.setString("parallelism.default", System.getProperty("parallelism", "2"));
         settings.setString("table.exec.source.idle-timeout", "1 s");
+        EnvironmentSettings.Builder environment =
+                EnvironmentSettings.newInstance().withConfiguration(settings);
+        String[] statements = script.split(";\\s*\n");
+        boolean asks =
+                Arrays.stream(statements).anyMatch(each -> each.trim().startsWith("SELECT"));
         TableEnvironment tables =
                 TableEnvironment.create(
-                        EnvironmentSettings.newInstance()
-                                .inStreamingMode()
-                                .withConfiguration(settings)
-                                .build());
+                        (asks ? environment.inBatchMode() : environment.inStreamingMode()).build());
+        StringBuilder found = new StringBuilder();
         long start = System.nanoTime();
-        for (String statement : script.split(";\\s*\n")) {
+        for (String statement : statements) {
             if (statement.isBlank()) {
                 continue;
             }
@@ -48,12 +56,21 @@ public class RunSql {
                 continue;
             }
             var result = tables.executeSql(statement.trim());
-            if (statement.trim().toUpperCase().startsWith("INSERT")) {
-                start = Math.max(start, 0);
+            if (statement.trim().startsWith("INSERT")) {
                 result.await();
+            } else if (statement.trim().startsWith("SELECT")) {
+                try (var rows = result.collect()) {
+                    while (rows.hasNext()) {
+                        Row row = rows.next();
+                        found.setLength(0);
+                        for (int at = 0; at < row.getArity(); at++) {
+                            found.append(' ').append(row.getField(at));
+                        }
+                    }
+                }
             }
         }
-        return (System.nanoTime() - start) / 1e9;
+        return (System.nanoTime() - start) / 1e9 + found.toString();
     }
 
     private static Throwable root(Throwable failure) {
