@@ -152,7 +152,7 @@ def idle(spark: SparkSession) -> Answer:
         time.sleep(1)
         return number
 
-    waited = spark.range(0, 2, 1, 2).select(F.udf(wait, "long")("id"))
+    waited = spark.range(0, 2, 1, 2).select(F.udf(wait, "long", useArrow=False)("id"))
     rows = len(waited.collect())
     return {"seconds": 1.0, "rows": rows}
 
