@@ -75,7 +75,7 @@ class SparkSide(_Side):
     def __init__(self, cores: int, *, peer: bool) -> None:
         command = [sys.executable, "-m", "benchmarks.worker", str(cores)]
         super().__init__(command + ([spark_kafka()] if peer else []))
-        self._idle_mb: float | None = None
+        self._idle_mb = 0.0 if peer else None  # a peer has no Python workers
 
     def run(self, job: str, **arguments: Any) -> Run:
         """Run one of the functions of `benchmarks.jobs` there."""
