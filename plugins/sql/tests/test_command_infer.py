@@ -9,7 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from confluent_kafka import Producer
 from streamcore.cli import main
+from streamcore.testing import encode
 from streamcore.testing.services.kinesis.address import ACCOUNT
+from streamcore.types import arrow_schema
 from streamcore_sql import Session, parse
 from streamcore_sql.inference.avro_schema import avro_columns
 from streamcore_sql.inference.detection import detect
@@ -282,6 +284,22 @@ def test_a_message_of_an_upsert_table_is_read_as_that_table_does(
         ("value", [{"id": 1, "name": "a"}]),
     ]
     assert main(["why", "many", f"{topic}@0:0", "--script", str(script)]) == 0
+
+
+def test_a_registry_knows_the_columns(kafka, kafka_topic, schema_registry, capsys):
+    topic, url = kafka_topic(), schema_registry.url
+    written = {"url": url, "subject": f"{topic}-value"}
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for message in encode("avro-confluent", arrow_schema({"a": "INT"}), [{"a": 1}], written):
+        producer.produce(topic, message)
+    producer.flush()
+    asked = ["infer", topic, "--servers", kafka.bootstrap_servers, "--registry", url]
+    assert main([*asked, "--table", "t"]) == 0
+    text = capsys.readouterr().out
+    assert "CREATE TABLE `t` (\n  `a` INT,\n" in text
+    assert f"'format' = 'avro-confluent',\n  'avro-confluent.url' = '{url}'" in text
+    (statement,) = parse(text)
+    bind(statement).check(writing=False)
 
 
 def test_a_registry_that_asks_who_asks_is_told(kafka, kafka_topic, capsys, guarded_registry):

@@ -1,6 +1,8 @@
 """What commands say: one JSON object per line, and never a secret."""
 
 import json
+import os
+import signal
 
 import pytest
 from streamcore.cli import main
@@ -48,3 +50,16 @@ def test_a_wrong_option_is_told_without_the_secret_it_holds(command, tmp_path, m
     printed = capsys.readouterr()
     assert "scan.startup.mode: '***' is not one of" in printed.out + printed.err
     assert SECRET not in printed.out + printed.err
+
+
+def test_an_interrupted_run_ends_with_its_own_status(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    script = tmp_path / "job.sql"
+    script.write_text("SET 'pipeline.name' = 'x';")
+
+    def interrupted(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("streamcore_sql.preflight.check", interrupted)
+    assert main(["run", str(script)]) == 130
+    assert capsys.readouterr().err == "stopped\n"

@@ -1,6 +1,12 @@
 """The prompt: when Enter runs a text, what Tab offers, what is shown and what is remembered."""
 
 import io
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
@@ -166,3 +172,57 @@ def test_pipes_and_execute_need_no_terminal(spark, capfd, tmp_path, monkeypatch)
     monkeypatch.setattr("sys.stdin", io.StringIO("SHOW TABELS;"))
     assert main(["sql"]) == 2
     assert "Did you mean 'TABLES'?" in capfd.readouterr().err
+
+
+class Terminal:
+    """A prompt on a terminal of its own, typed at and read like a person does."""
+
+    def __init__(self, *arguments, env):
+        self._ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "streamcore.cli", *arguments]
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True
+        )
+        os.close(theirs)
+        self._read = ""
+
+    def type(self, text):
+        os.write(self._ours, text.encode())
+
+    def see(self, text, seconds=300):
+        """Wait until a text is on the screen; what came before it is read."""
+        deadline = time.monotonic() + seconds
+        while text not in self._read:
+            ready, _, _ = select.select([self._ours], [], [], 1)
+            if ready:
+                self._read += os.read(self._ours, 4096).decode(errors="replace")
+            assert time.monotonic() < deadline, self._read[-2000:]
+        self._read = self._read.partition(text)[2]
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(30)
+        os.close(self._ours)
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    env = {**os.environ, "STREAMCORE_STATE": str(tmp_path), "TERM": "xterm", "COLUMNS": "80"}
+    terminal = Terminal("sql", "--master", "local[1]", env=env)
+    yield terminal
+    terminal.end()
+
+
+def test_a_key_leaves_the_live_result_of_a_stream(terminal):
+    terminal.see("\\help tells more")
+    terminal.type("CREATE TABLE ticks (id BIGINT) WITH ('connector' = 'datagen');\r")
+    terminal.see("table 'ticks' created")
+    terminal.type("SELECT id FROM ticks;\r")
+    terminal.see("q to leave")
+    terminal.type("q")
+    terminal.see("; left")
+    terminal.type("SHOW JOBS;\r")
+    terminal.see("stopped")
+    terminal.type("\\quit\r")
+    assert terminal.process.wait(120) == 0
