@@ -57,6 +57,9 @@ def test_sql_text_and_arrow_type_give_each_other(text, arrow):
         ("ROW(a INT 'a comment', b STRING)", "ROW<`a` INT, `b` STRING>"),
         ("VARBINARY(8)", "VARBINARY(8)"),
         ("time", "TIME(0)"),
+        ("TIME(2)", "TIME(2)"),
+        ("TIMESTAMP(4) WITH LOCAL TIME ZONE", "TIMESTAMP_LTZ(4)"),
+        ("ARRAY<TIMESTAMP(8)>", "ARRAY<TIMESTAMP(8)>"),
     ],
 )
 def test_other_spellings_mean_the_same(written, canonical):

@@ -1,7 +1,7 @@
 """SQL type text to Arrow types and back; precision rides in Arrow's own time units.
 
-What Arrow cannot say (CHAR lengths, MULTISET, year-month intervals) is kept in field metadata
-under `SQL_TYPE`.
+What Arrow cannot say (CHAR lengths, MULTISET, year-month intervals, precisions between its units)
+is kept in field metadata under `SQL_TYPE`.
 """
 
 from __future__ import annotations
@@ -88,10 +88,11 @@ class _Parser:
                 raise TypeTextError(f"'{self.text}': precision is 1 to 38, scale 0 to precision")
             arrow = pa.decimal128(precision, scale)
         elif word == "TIME":
-            arrow = _time(self._precision(0))
+            precision = self._precision(0)
+            arrow, metadata = _time(precision), _between_units("TIME", precision)
             self._accept("WITHOUT", "TIME", "ZONE")
         elif word in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-            arrow = self._timestamp(word)
+            arrow, metadata = self._timestamp(word)
         elif word == "INTERVAL":
             arrow, metadata = self._interval()
         elif word in ("ARRAY", "MULTISET", "MAP"):
@@ -116,7 +117,7 @@ class _Parser:
         arrow, metadata = _collection_of(word, [item])
         return pa.field(name, arrow, not self._accept("NOT", "NULL"), metadata)
 
-    def _timestamp(self, word: str) -> pa.DataType:
+    def _timestamp(self, word: str) -> tuple[pa.DataType, dict[bytes, bytes] | None]:
         precision = self._precision(6)
         local = word == "TIMESTAMP_LTZ"
         if self._accept("WITH", "LOCAL", "TIME", "ZONE"):
@@ -125,7 +126,9 @@ class _Parser:
             raise TypeTextError(f"'{self.text}': write TIMESTAMP_LTZ; a zone per value is not kept")
         else:
             self._accept("WITHOUT", "TIME", "ZONE")
-        return pa.timestamp(_unit(precision), "UTC" if local else None)
+        name = "TIMESTAMP_LTZ" if local else "TIMESTAMP"
+        arrow = pa.timestamp(_unit(precision), "UTC" if local else None)
+        return arrow, _between_units(name, precision)
 
     def _interval(self) -> tuple[pa.DataType, dict[bytes, bytes] | None]:
         start = self._word()
@@ -221,6 +224,11 @@ def _collection_of(
 
 def _unit(precision: int) -> str:
     return ("s", "ms", "us", "ns")[-(-precision // 3)]
+
+
+def _between_units(name: str, precision: int) -> dict[bytes, bytes] | None:
+    """What notes a precision that no unit of Arrow's has."""
+    return {SQL_TYPE: f"{name}({precision})".encode()} if precision % 3 else None
 
 
 def _time(precision: int) -> pa.DataType:

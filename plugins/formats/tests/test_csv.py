@@ -135,6 +135,7 @@ def test_floats_are_read_to_the_nearest_and_written_shortest():
         ("STRING", "a*nb", "a\nb"),
         ("INT", "       12          ", 12),
         ("TIME(3)", "12:12:12.232342", dt.time(12, 12, 12, 232000)),
+        ("TIME(2)", "12:12:12.232312", dt.time(12, 12, 12, 230000)),
         ("TIME(0)", "12:12:12.45", dt.time(12, 12, 12)),
         ("TIME(0)", "12:12", dt.time(12, 12)),
         ("ROW<a STRING, b INT>", "1:2", {"a": "1", "b": 2}),
@@ -486,7 +487,7 @@ def test_a_bad_option_is_named_with_what_would_be_right(options, complaint):
         ("MULTISET<STRING>", "f0: CSV cannot carry MULTISET"),
         ("ROW<a ROW<b INT>>", "f0.a: CSV carries ARRAY and ROW of simple types only, one level"),
         ("ARRAY<ARRAY<INT>>", "f0.element: CSV carries ARRAY and ROW of simple types only"),
-        ("TIME(5)", "f0: CSV carries TIME up to precision 3, not TIME(6)"),
+        ("TIME(5)", "f0: CSV carries TIME up to precision 3, not TIME(5)"),
     ],
 )
 def test_types_without_a_cell_are_refused_when_planning(sql_type, complaint):

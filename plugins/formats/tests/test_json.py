@@ -325,6 +325,29 @@ def test_sql_timestamps_of_every_precision_survive_a_round_trip():
     assert build("json").encoder(schema).encode(batch) == [message]
 
 
+@pytest.mark.parametrize(
+    ("sql_type", "text", "cut"),
+    [
+        ("TIME(2)", "12:12:12.239", "12:12:12.23"),
+        ("TIME(5)", "12:12:12.123459", "12:12:12.12345"),
+        ("TIMESTAMP(1)", "1969-12-31 23:59:59.999", "1969-12-31 23:59:59.9"),
+        ("TIMESTAMP(4)", "1969-01-01 00:00:00.123459", "1969-01-01 00:00:00.1234"),
+        ("TIMESTAMP(8)", "2024-01-01 00:00:00.123456789", "2024-01-01 00:00:00.12345678"),
+        ("TIMESTAMP_LTZ(2)", "2024-01-01 00:00:00.239Z", "2024-01-01 00:00:00.23Z"),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 600, 2500])
+@pytest.mark.parametrize("identifier", ["json", "csv"])
+def test_fractions_are_cut_to_the_declared_precision(identifier, sql_type, text, cut, count):
+    if (identifier, sql_type) == ("csv", "TIME(5)"):
+        sql_type, text, cut = "TIME(1)", "12:12:12.999", "12:12:12.9"
+    schema = table(a=sql_type)
+    around = '{"a":"%s"}' if identifier == "json" else "%s"
+    rows = build(identifier).decoder(schema).decode([(around % text).encode()] * count).rows
+    [written] = set(build("json").encoder(schema).encode(rows))
+    assert written == b'{"a":"%s"}' % cut.encode()
+
+
 def test_the_tree_parser_normalises_numbers_in_string_columns():
     assert value("STRING", "1.10", TREE) == "1.1"
     assert value("STRING", "1e3", TREE) == "1000.0"

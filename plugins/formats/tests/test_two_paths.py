@@ -85,6 +85,10 @@ SCALARS = [
     "TIMESTAMP(6)",
     "TIMESTAMP(9)",
     "TIMESTAMP_LTZ(3)",
+    "TIME(2)",
+    "TIMESTAMP(4)",
+    "TIMESTAMP(8)",
+    "TIMESTAMP_LTZ(1)",
     "INTERVAL YEAR TO MONTH",
     "INTERVAL DAY TO SECOND",
 ]

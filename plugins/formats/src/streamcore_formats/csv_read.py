@@ -211,8 +211,8 @@ def _line_grammar(plugin: Csv) -> str:
 
 
 def _finisher(field: pa.Field, plugin: Csv) -> Callable[[Cells], Finished]:
-    at_once = texts.column_of(field.type)
-    few = texts.short_column_of(field.type)
+    at_once = texts.column_of(field)
+    few = texts.short_column_of(field)
     one = cell_reader(field, plugin)
     forgiving = plugin.ignore_parse_errors and field.nullable
     literals = [] if plugin.null_literal is None else [plugin.null_literal]

@@ -45,9 +45,9 @@ def piece_reader(field: pa.Field, rules: Rules) -> Read:
     elif types.is_string(kind):
         read = _strings
     elif types.is_integer(kind) or types.is_duration(kind):
-        read = _numbers(kind, r"\A(?:0|-?[1-9][0-9]{0,17})\z", _is_whole)
+        read = _numbers(field, r"\A(?:0|-?[1-9][0-9]{0,17})\z", _is_whole)
     elif types.is_floating(kind) or types.is_decimal(kind):
-        read = _numbers(kind, rf"\A{NUMBER}\z", _is_decimal)
+        read = _numbers(field, rf"\A{NUMBER}\z", _is_decimal)
     else:
         read = _texts(field, rules)
     return read if field.nullable else _never_null(read)
@@ -125,7 +125,7 @@ def _strings(column: pa.BinaryArray, piece: Piece) -> tuple[pa.Array, Any]:
 
 
 def _texts(field: pa.Field, rules: Rules) -> Read:
-    at_once = texts.column_of(field.type, iso=rules.iso)
+    at_once = texts.column_of(field, iso=rules.iso)
     one = texts.value_of(field, iso=rules.iso)
 
     def read(column: pa.BinaryArray, piece: Piece) -> tuple[pa.Array, Any]:
@@ -143,9 +143,9 @@ def _texts(field: pa.Field, rules: Rules) -> Read:
 
 
 def _numbers(
-    kind: pa.DataType, grammar: str, is_plain: Callable[[pa.BinaryArray, bytes], bool]
+    field: pa.Field, grammar: str, is_plain: Callable[[pa.BinaryArray, bytes], bool]
 ) -> Read:
-    at_once = texts.column_of(kind)
+    kind, at_once = field.type, texts.column_of(field)
 
     def read(column: pa.BinaryArray, piece: Piece) -> tuple[pa.Array, Any]:
         good = _around(column, piece.before, piece.after)

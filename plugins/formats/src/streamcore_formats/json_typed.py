@@ -202,8 +202,8 @@ def _durations(values: Values) -> Finished:
 
 def from_texts(field: pa.Field, rules: Rules) -> Callable[[Values], Finished]:
     """The way from JSON strings to a column of any scalar type."""
-    at_once = texts.column_of(field.type, iso=rules.iso)
-    few = texts.short_column_of(field.type, iso=rules.iso)
+    at_once = texts.column_of(field, iso=rules.iso)
+    few = texts.short_column_of(field, iso=rules.iso)
     one = texts.value_of(field, iso=rules.iso)
     forgiving = rules.ignoring and field.nullable
 
@@ -217,7 +217,7 @@ def from_texts(field: pa.Field, rules: Rules) -> Callable[[Values], Finished]:
 
 
 def _decimals(field: pa.Field, rules: Rules) -> Callable[[Values], Finished]:
-    at_once = texts.column_of(field.type)
+    at_once = texts.column_of(field)
     by_value = _by_value(field, rules)
 
     def finish(values: Values) -> Finished:

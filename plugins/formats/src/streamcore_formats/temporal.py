@@ -9,6 +9,7 @@ from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from streamcore.types import sql_text
 
 from .arrow_texts import cast, has_bytes
 from .unreadable import Unreadable, shown
@@ -39,21 +40,21 @@ def date_days(text: str, loose: bool = False) -> int:
     raise Unreadable(f"{shown(text)} is not a DATE, write 'yyyy-MM-dd'")
 
 
-def time_ticks(text: str, unit: str, loose: bool = False) -> int:
-    """Ticks since midnight of `HH:mm:ss[.f]`, cut to the unit; `loose` allows `HH:mm`."""
+def time_ticks(text: str, unit: str, precision: int, loose: bool = False) -> int:
+    """Ticks since midnight of `HH:mm:ss[.f]`, cut to the precision; `loose` allows `HH:mm`."""
     match = (_LOOSE_TIME if loose else _TIME).fullmatch(text)
     if match:
         hour, minute, second = (int(part or 0) for part in match.groups()[:3])
         if hour < 24 and minute < 60 and second < 60:
             digits = DIGITS[unit]
             seconds = (hour * 60 + minute) * 60 + second
-            ticks: int = seconds * 10**digits + _fraction(match[4], digits)
+            ticks: int = seconds * 10**digits + _fraction(match[4], digits, precision)
             return ticks
     raise Unreadable(f"{shown(text)} is not a TIME, write 'HH:mm:ss[.f]'")
 
 
-def timestamp_ticks(text: str, unit: str, iso: bool, zoned: bool) -> int:
-    """Ticks since 1970, cut to the unit; `zoned` texts end with a literal Z."""
+def timestamp_ticks(text: str, unit: str, precision: int, iso: bool, zoned: bool) -> int:
+    """Ticks since 1970, cut to the precision; `zoned` texts end with a literal Z."""
     body = text[:-1] if zoned and text.endswith("Z") else None if zoned else text
     match = (_ISO if iso else _SQL).fullmatch(body) if body is not None else None
     if match:
@@ -65,7 +66,7 @@ def timestamp_ticks(text: str, unit: str, iso: bool, zoned: bool) -> int:
             if minute < 60 and second < 60:
                 digits = DIGITS[unit]
                 seconds = days * _DAY + (hour * 60 + minute) * 60 + second
-                ticks: int = seconds * 10**digits + _fraction(match[7], digits)
+                ticks: int = seconds * 10**digits + _fraction(match[7], digits, precision)
                 if -_INT64 <= ticks < _INT64:
                     return ticks
                 raise Unreadable(f"{shown(text)} is outside what nanoseconds can count")
@@ -87,8 +88,8 @@ def _days(year: int, month: int, day: int) -> int:
     return date(year, month, day).toordinal() - _EPOCH
 
 
-def _fraction(text: str | None, digits: int) -> int:
-    return int(((text or "") + "0" * digits)[:digits] or 0)
+def _fraction(text: str | None, digits: int, precision: int) -> int:
+    return int(((text or "")[:precision] + "0" * digits)[:digits] or 0)
 
 
 # --- a column -------------------------------------------------------------------------
@@ -147,24 +148,52 @@ def _between(texts: pa.StringArray, least: int, most: int) -> bool:
 Column = Callable[[pa.StringArray], "pa.Array | None"]
 
 
-def column_of(kind: pa.DataType, iso: bool) -> Column:
+def column_of(field: pa.Field, iso: bool) -> Column:
     """The by-column reader for a temporal type."""
+    kind = field.type
     if pa.types.is_date(kind):
         return dates
-    if pa.types.is_time(kind):
-        return lambda texts: times(texts, kind)
-    return lambda texts: timestamps(texts, kind, iso)
+    is_time = pa.types.is_time(kind)
+
+    def whole(texts: pa.StringArray) -> pa.Array | None:
+        return times(texts, kind) if is_time else timestamps(texts, kind, iso)
+
+    if fills_unit(field):
+        return whole
+    if kind.unit == "ns":  # the first of them would wrap around when cut
+        return lambda texts: None
+    step = 10 ** (DIGITS[kind.unit] - precision_of(field))
+
+    def cut(texts: pa.StringArray) -> pa.Array | None:
+        ticks = whole(texts)
+        return None if ticks is None else pc.floor_temporal(ticks, step, _STEPS[kind.unit])
+
+    return cut
 
 
-def value_of(kind: pa.DataType, iso: bool, loose: bool = False) -> Callable[[str], int]:
+_STEPS = {"ms": "millisecond", "us": "microsecond"}
+
+
+def precision_of(field: pa.Field) -> int:
+    """How many digits of a second a TIME or TIMESTAMP was declared with."""
+    return int(sql_text(field).partition("(")[2].rstrip(")"))
+
+
+def fills_unit(field: pa.Field) -> bool:
+    """Whether these are as many as Arrow's unit holds."""
+    return precision_of(field) == DIGITS[field.type.unit]
+
+
+def value_of(field: pa.Field, iso: bool, loose: bool = False) -> Callable[[str], int]:
     """The by-value reader for a temporal type, to Arrow's integer."""
+    kind = field.type
     if pa.types.is_date(kind):
         return lambda text: date_days(text, loose)
+    unit, precision = kind.unit, precision_of(field)
     if pa.types.is_time(kind):
-        unit = kind.unit
-        return lambda text: time_ticks(text, unit, loose)
-    unit, zoned = kind.unit, kind.tz is not None
-    return lambda text: timestamp_ticks(text, unit, iso, zoned)
+        return lambda text: time_ticks(text, unit, precision, loose)
+    zoned = kind.tz is not None
+    return lambda text: timestamp_ticks(text, unit, precision, iso, zoned)
 
 
 # --- back to text -----------------------------------------------------------------------

@@ -47,7 +47,7 @@ def value_of(field: pa.Field, *, iso: bool = False, csv: bool = False) -> Value:
         return lambda text: numbers.decimal(text, kind.precision, kind.scale)
     if types.is_binary(kind):
         return base64
-    convert = temporal.value_of(kind, iso, loose=csv)
+    convert = temporal.value_of(field, iso, loose=csv)
     if csv and types.is_timestamp(kind):
         return lambda text: convert(numbers.trim(text))
     return convert
@@ -94,9 +94,9 @@ def base64(text: str) -> bytes:
 # --- a column ---------------------------------------------------------------------------
 
 
-def column_of(kind: pa.DataType, *, iso: bool = False) -> Column:
+def column_of(field: pa.Field, *, iso: bool = False) -> Column:
     """A reader of many texts at once; answers None where only `value_of` knows for sure."""
-    types = pa.types
+    kind, types = field.type, pa.types
     if types.is_string(kind):
         return lambda texts: texts
     if types.is_boolean(kind):
@@ -110,7 +110,7 @@ def column_of(kind: pa.DataType, *, iso: bool = False) -> Column:
     if types.is_decimal(kind):
         return lambda texts: _decimals(texts, kind)
     if types.is_temporal(kind):
-        return temporal.column_of(kind, iso)
+        return temporal.column_of(field, iso)
     return lambda texts: None
 
 
@@ -163,9 +163,9 @@ FEW = 512
 """Values below which the fixed cost of Arrow's kernels counts more than their speed."""
 
 
-def short_column_of(kind: pa.DataType, *, iso: bool = False) -> Callable[[Sequence[str]], Any]:
+def short_column_of(field: pa.Field, *, iso: bool = False) -> Callable[[Sequence[str]], Any]:
     """The same as `column_of` for few values, none of them NULL."""
-    types = pa.types
+    kind, types = field.type, pa.types
     if types.is_boolean(kind):
         return _few_booleans
     if types.is_integer(kind):
@@ -173,9 +173,9 @@ def short_column_of(kind: pa.DataType, *, iso: bool = False) -> Callable[[Sequen
         return lambda values: _few_numbers(values, _WHOLE, kind, code)
     if kind == pa.float64():
         return lambda values: _few_numbers(values, _REAL, kind, "d")
-    if types.is_timestamp(kind) and kind.tz is None:
+    if types.is_timestamp(kind) and kind.tz is None and temporal.fills_unit(field):
         return lambda values: temporal.few_timestamps(values, kind, iso)
-    at_once = column_of(kind, iso=iso)
+    at_once = column_of(field, iso=iso)
     return lambda values: at_once(pa.array(values, pa.string()))
 
 
