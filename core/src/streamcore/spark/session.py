@@ -14,6 +14,7 @@ import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from .finished import listen
 from .interpreter import LAUNCHER, of_running_jvm, worker_environment
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -54,6 +55,7 @@ def session(
         return _settle(builder.remote(remote).getOrCreate(), own)
     active = SparkSession.getActiveSession()
     if active is not None:
+        listen(active)
         return _settle(active, given)
     submitted = _submitted()
     chosen = (
@@ -75,7 +77,9 @@ def session(
         if key in given or key not in submitted:
             builder = builder.config(key, value)
     with _added(environment):
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
+    listen(spark)
+    return spark
 
 
 @contextlib.contextmanager

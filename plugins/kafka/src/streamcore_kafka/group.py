@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamcore import OptionError
+from streamcore.spark.finished import Ear, word_for
 
 from .progress import Partition, Positions, Progress
 from .validation import text
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("streamcore.kafka")
 _SLICE = 0.02
+_WAIT = 5.0
 
 
 class GroupOffsets:
@@ -29,6 +32,9 @@ class GroupOffsets:
         self._group, self._cluster = kafka.group, cluster
         self._committed: Positions = {}
         self._pending = 0
+        self._lock = threading.RLock()
+        self._ear: Ear | None = None
+        self._expected: tuple[str, Progress] | None = None
         self.succeeded = 0
         self.failed = 0
         if self._enabled:
@@ -38,15 +44,33 @@ class GroupOffsets:
         """Start committing, if anything moved; a later commit makes up for one that failed."""
         if not self._enabled or done.initial or done.positions == self._committed:
             return
-        self._committed = done.positions
-        try:
-            self._cluster.commit(done.positions)
-            self._pending += 1
-        except Exception as error:  # whatever the client objects to, the query goes on
-            self._note(error)
+        with self._lock:
+            self._committed = done.positions
+            try:
+                self._cluster.commit(done.positions)
+                self._pending += 1
+            except Exception as error:  # whatever the client objects to, the query goes on
+                self._note(error)
+
+    def expect(self, end: dict[str, Any]) -> None:
+        """A batch is planned that ends here; it may be over before the next one is asked for."""
+        if self._enabled:
+            self._ear = self._ear or Ear(self._heard)
+            self._expected = (word_for(end), Progress.from_json(end))
+
+    def _heard(self, word: str) -> None:
+        """Called in a thread of its own, when Spark has committed a batch."""
+        expected = self._expected
+        if expected is not None and expected[0] == word:
+            self.commit(expected[1])
+            self.settle(_WAIT)
 
     def settle(self, seconds: float) -> None:
         """Wait at most so long until commits on their way are done, then give up on them."""
+        with self._lock:
+            self._settle(seconds)
+
+    def _settle(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while self._pending:
             left = deadline - time.monotonic()
@@ -65,7 +89,8 @@ class GroupOffsets:
         if not self._enabled:
             return {}
         self.settle(0)
-        return {"commits": self.succeeded, "failed-commits": self.failed, "id": self._group}
+        told = {"commits": self.succeeded, "failed-commits": self.failed, "id": self._group}
+        return {**told, "tell": self._ear.address} if self._ear else told
 
     def _told(self, error: Any, places: Sequence[Any]) -> None:
         """Called by the client, while it is polled, once per commit."""

@@ -85,7 +85,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Called for each batch, and once more when nothing is left.
 
         The batch that ended at `start` is committed by then, so this is where the group's offsets
-        follow. `commit` comes too late for that: one batch behind, and never for the last one.
+        follow at the latest. `commit` comes too late: one batch behind, and never for the last.
         """
         before = Progress.from_json(start)
         self._driver.group.commit(before)
@@ -96,7 +96,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if after is before:
             self._driver.group.settle(_LAST_COMMIT_SECONDS)  # there may be no later call
             return start
-        return after.to_json()
+        end = after.to_json()
+        self._driver.group.expect(end)
+        return end
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         tracker = self._driver.tracker
@@ -109,6 +111,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return shown
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        self._driver.group.expect(end)  # once more, for one that an earlier run has planned
         after = Progress.from_json(end)
         readable = self._driver.tracker.still_readable(after)
         ranges = after.ranges_since(Progress.from_json(start))

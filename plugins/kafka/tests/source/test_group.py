@@ -7,6 +7,7 @@ import time
 
 import pytest
 from confluent_kafka import Consumer, KafkaError
+from streamcore.spark.finished import tell
 from streamcore_kafka.group import GroupOffsets
 from streamcore_kafka.progress import Partition, Progress
 
@@ -30,11 +31,29 @@ def test_a_batch_is_committed_when_the_next_one_is_asked_for(
     query.reader.commit(query.at)
     settled(query)
     assert committed(topic, topic) == {0: 3, 1: 2}
-    assert query.reader.reportLatestOffset()["group"] == {
-        "commits": 2,
-        "failed-commits": 0,
-        "id": topic,
-    }
+    told = query.reader.reportLatestOffset()["group"]
+    assert (told["commits"], told["failed-commits"], told["id"]) == (2, 0, topic)
+
+
+def test_a_batch_is_committed_as_soon_as_the_session_tells_of_it(
+    drive, produce, kafka_topic, people, committed
+):
+    topic = kafka_topic()
+    produce(topic, people(3))
+    query = drive(topic, {"properties.group.id": topic})
+    query.batch()
+    latest = query.reader.reportLatestOffset()
+    other = {"offsets": {topic: {"0": 2}}}
+    tell({"sources": [{"endOffset": other, "latestOffset": latest}]})
+    forged = {**latest, "group": {"tell": latest["group"]["tell"].split("/")[0] + "/forged"}}
+    tell({"sources": [{"endOffset": query.at, "latestOffset": forged}]})
+    time.sleep(0.5)
+    assert committed(topic, topic) == {}
+    tell({"sources": [{"endOffset": query.at, "latestOffset": latest}]})
+    deadline = time.monotonic() + 30
+    while committed(topic, topic) != {0: 3}:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_a_group_goes_on_where_its_last_query_stopped(drive, produce, kafka_topic, people, rows_of):

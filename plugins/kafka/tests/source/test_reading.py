@@ -104,8 +104,29 @@ def test_a_running_query_takes_records_as_they_come(
     assert {row.id for row in spark.table("running").collect()} == {0, 1, 2}
 
 
-def _wait(condition):
-    deadline = time.monotonic() + 60
+def test_the_last_batch_is_committed_long_before_the_next_one_is_due(
+    spark, options, produce, kafka_topic, people, committed, tmp_path
+):
+    topic = kafka_topic()
+    produce(topic, people(3))
+    frame = spark.readStream.format("streamcore").option("connector", "kafka")
+    query = (
+        frame.options(**options(topic, {"properties.group.id": topic}))
+        .schema("id BIGINT, name STRING")
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="1 hour")
+        .start()
+    )
+    try:
+        _wait(lambda: committed(topic, topic) == {0: 3}, 300)
+    finally:
+        query.stop()
+
+
+def _wait(condition, seconds=60):
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.1)
