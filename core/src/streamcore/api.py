@@ -261,7 +261,8 @@ class Connector(Plugin):
     )
     idle_timeout: timedelta | None = option(
         "scan.watermark.idle-timeout",
-        "How long a silent partition may hold back a per-partition watermark.",
+        "Accepted without effect: Spark's watermark waits for no silent partition. With "
+        "a watermark per partition it would, and this is refused.",
         default=None,
         check=at_least(0),
     )

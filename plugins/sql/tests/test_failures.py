@@ -24,6 +24,8 @@ SPARK = """[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate it. S
 == SQL (line 1, position 8) ==
 SELECT 1 / 0
        ^^^^^"""
+SOURCES = """assertion failed: There are [2] sources in the checkpoint offsets and now there are [3]
+sources requested by the query. Cannot continue."""
 PLAN = """[UNSUPPORTED] LEFT join is not supported with _q12_orders;
 ~Join LeftOuter, (id#62L = id#63L)
 :- ~SubqueryAlias a"""
@@ -50,6 +52,12 @@ SQLSTATE: 38000"""
         (SPARK, "Division by zero. Use `try_divide` to tolerate it."),
         (PLAN, "LEFT join is not supported with orders"),
         ("plain words", "plain words"),
+        (
+            SOURCES,
+            "the checkpoint has 2 sources, and the query 3. A table with "
+            "'scan.watermark.per-partition' has one for each partition: if partitions were added, "
+            "set its 'scan.watermark.lanes' to the number there was",
+        ),
     ],
 )
 def test_only_the_cause_is_told(text, told):

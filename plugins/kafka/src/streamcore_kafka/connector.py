@@ -156,7 +156,8 @@ class Kafka(Connector):
     )
     only_partitions: tuple[str, ...] = option(
         "scan.partitions",
-        "The numbers of the partitions to read; all others are left alone. Default: every one.",
+        "The numbers of the partitions to read; all others are left alone. '1/4' means 1, 5, 9 and "
+        "so on. Default: every one.",
         default=(),
         example="0;1",
     )
@@ -182,6 +183,14 @@ class Kafka(Connector):
         "scan.watermark.per-partition",
         "Whether the watermark follows the slowest partition instead of the fastest.",
         default=False,
+    )
+    watermark_lanes: int | None = option(
+        "scan.watermark.lanes",
+        "How many watermarks 'scan.watermark.per-partition' has; partitions share them by number. "
+        "A checkpoint keeps to its own number: set it when a partition was added. "
+        "Default: one for each partition there is when the query starts.",
+        default=None,
+        check=at_least(1),
     )
     failure_handler: FailureHandler = option(
         "scan.deser.failure-handler",
@@ -260,17 +269,31 @@ class Kafka(Connector):
         return self.topic_pattern is not None or len(self.topic) != 1
 
     def lanes(self, options: Mapping[str, str | Secret]) -> Sequence[Mapping[str, str | Secret]]:
-        """One lane per partition there is now, if the watermark is to follow the slowest one."""
+        """One lane per partition there is now, if the watermark is to follow the slowest one.
+
+        Partitions that come later join the lanes of their topic, which stay as many as they are.
+        """
         from .discovery import Cluster
 
         if not self.per_partition_watermark:
             return (options,)
-        plain = {key: text for key, text in options.items() if key.lower() != "topic-pattern"}
-        return [
-            {**plain, "topic": name, "scan.partitions": str(number)}
-            for name, topic in sorted(Cluster(self).topics().items())
-            for number in topic.partitions
-        ]
+        shares: list[dict[str, str | Secret]] = []
+        for name, topic in sorted(Cluster(self).topics().items()):
+            numbers = [str(number) for number in topic.partitions]
+            if not self.only_partitions:
+                count = min(self.watermark_lanes or len(numbers), len(numbers))
+                numbers = [f"{lane}/{count}" for lane in range(count)]
+            shares += [{"topic": name, "scan.partitions": number} for number in numbers]
+        limits = {
+            "scan.max-rows-per-batch": self.max_rows,
+            "scan.max-bytes-per-batch": self.max_bytes,
+        }
+        limited: dict[str, str | Secret] = {
+            key: str(max(1, limit // max(1, len(shares)))) for key, limit in limits.items() if limit
+        }
+        ours = {"topic", "topic-pattern", "scan.partitions", "scan.watermark.lanes", *limits}
+        plain = {key: text for key, text in options.items() if key.lower() not in ours}
+        return [{**plain, **limited, **share} for share in shares]
 
     def problems(self) -> Iterator[Problem | str]:
         yield from super().problems()

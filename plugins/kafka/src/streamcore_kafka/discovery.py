@@ -10,7 +10,7 @@ from streamcore import ConnectionFailed
 
 from . import client
 from .progress import Partition, Positions
-from .topics import java_pattern, matches
+from .topics import is_chosen, java_pattern, matches
 from .validation import text
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ class Cluster:
         return None if event is None else event.error()
 
     def _wanted(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        only = {int(number) for number in self._kafka.only_partitions}
-        return tuple(sorted(number for number in numbers if not only or number in only))
+        only = self._kafka.only_partitions
+        return tuple(sorted(number for number in numbers if is_chosen(only, number)))
 
     def _names(self) -> list[str]:
         found = client.patiently(

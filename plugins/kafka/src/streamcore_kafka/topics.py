@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)", re.DOTALL)
@@ -34,6 +35,19 @@ def _check(text: str) -> None:
             in_class = True
         elif piece == "]":
             in_class = False
+
+
+SHARE = re.compile(r"(\d+)(?:/(\d+))?", re.ASCII)
+"""A partition's number, or '1/4': every fourth one from 1 on."""
+
+
+def is_chosen(choices: Sequence[str], number: int) -> bool:
+    """Whether 'scan.partitions' has this partition."""
+    for choice in choices:
+        first, _, every = choice.partition("/")
+        if number == int(first) or (every and number % int(every) == int(first)):
+            return True
+    return not choices
 
 
 def matches(pattern: re.Pattern[str], topic: str) -> bool:

@@ -11,7 +11,7 @@ from streamcore import Format, OptionWarning, Problem, Secret, Table
 from streamcore.failures import FailureHandler
 
 from .offsets import COMMITTED, EARLIEST, EXAMPLE, LATEST, Bounded, Startup, parse_specific
-from .topics import TOPIC_NAME, JavaOnly, java_pattern, matches
+from .topics import SHARE, TOPIC_NAME, JavaOnly, java_pattern, matches
 
 if TYPE_CHECKING:
     from .connector import Kafka
@@ -96,7 +96,8 @@ def _topic_problems(kafka: Kafka) -> Iterator[Problem]:
         if not TOPIC_NAME.fullmatch(name):
             yield _no_name("topic", name)
     for number in kafka.only_partitions:
-        if not (number.isascii() and number.isdigit()):
+        share = SHARE.fullmatch(number)
+        if share is None or (share[2] and int(share[1]) >= int(share[2])):
             yield Problem("scan.partitions", f"'{number}' is not the number of a partition")
     if kafka.topic_pattern is not None:
         try:
@@ -225,6 +226,13 @@ def _is_read(kafka: Kafka, topic: str) -> bool:
 
 
 def _watermark_problems(kafka: Kafka) -> Iterator[Problem]:
+    if kafka.watermark_lanes is not None:
+        if not kafka.per_partition_watermark:
+            trouble = "has an effect only with 'scan.watermark.per-partition' = 'true'; set it"
+            yield Problem("scan.watermark.lanes", trouble)
+        elif len(set(kafka.topic)) != 1 or kafka.only_partitions:
+            trouble = "is for all partitions of one topic; set one 'topic', no 'scan.partitions'"
+            yield Problem("scan.watermark.lanes", trouble)
     if kafka.per_partition_watermark and kafka.idle_timeout:
         yield Problem(
             "scan.watermark.idle-timeout",

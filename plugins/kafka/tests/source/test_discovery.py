@@ -258,7 +258,17 @@ def test_only_some_partitions_can_be_read_and_lanes_cover_them_all(
     assert sorted(scan(topic, {"scan.partitions": "0;2"})) == [(0, "n0"), (2, "n2")]
     given = {"topic-pattern": topic, "scan.watermark.per-partition": "true"}
     lanes = table(None, given).lanes(options(None, given))
-    assert [lane["scan.partitions"] for lane in lanes] == ["0", "1", "2"]
+    assert [lane["scan.partitions"] for lane in lanes] == ["0/3", "1/3", "2/3"]
     found = [scan(None, lane) for lane in lanes]
     assert found == [rows_of(1), rows_of(1, 1), rows_of(1, 2)]
     assert table(topic).lanes({"topic": topic}) == ({"topic": topic},)
+    some = {**given, "scan.partitions": "0;2", "scan.max-bytes-per-batch": "1 kb"}
+    apart = table(None, some).lanes(options(None, some))
+    told = [(lane["scan.partitions"], lane["scan.max-bytes-per-batch"]) for lane in apart]
+    assert told == [("0", "512"), ("2", "512")]
+    two = {"scan.watermark.per-partition": "true", "scan.watermark.lanes": "2"}
+    shared = table(topic, two).lanes(options(topic, two))
+    assert [sorted(scan(None, lane)) for lane in shared] == [
+        [*rows_of(1), *rows_of(1, 2)],
+        rows_of(1, 1),
+    ]

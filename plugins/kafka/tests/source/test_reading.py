@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -165,36 +167,62 @@ def test_problems_reach_the_user_through_spark(read, options, kafka_topic):
     assert "scan.parallelism: 'no' is not a whole number" in str(caught.value)
 
 
-def test_a_watermark_can_follow_the_slowest_partition(
-    spark, table, options, produce, kafka_topic, tmp_path
-):
+@pytest.fixture
+def windows(spark, table, options, tmp_path):
+    """Counts a topic's rows by the hour, each partition with a watermark: `windows(topic, {})`."""
+
+    def run(topic, given):
+        given = {"scan.watermark.per-partition": "true", **given}
+        frames = []
+        for lane in table(topic, given).lanes(options(topic, given)):
+            frame = spark.readStream.format("streamcore").option("connector", "kafka")
+            frame = frame.options(**lane).schema("name STRING").load()
+            frame = frame.select(F.to_timestamp("name").alias("at"))
+            frames.append(frame.withWatermark("at", "1 second"))
+        query = (
+            functools.reduce(lambda left, right: left.union(right), frames)
+            .groupBy(F.window("at", "1 hour"))
+            .count()
+            .writeStream.format("noop")
+            .outputMode("append")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(300), "the query did not end"
+        return [json.loads(each.json) for each in query.recentProgress]
+
+    return run
+
+
+def hour(number, steps=6):
+    return [{"name": f"2024-05-01T{number:02d}:{step * 10:02d}:00Z"} for step in range(steps)]
+
+
+def test_a_watermark_can_follow_the_slowest_partition(windows, produce, kafka_topic):
     topic = kafka_topic(partitions=4)
     for partition in range(4):  # each partition lives an hour after the one before
-        for step in range(6):
-            at = f"2024-05-01T{partition:02d}:{step * 10:02d}:00Z"
-            produce(topic, [{"name": at}], partition)
-    given = {"scan.watermark.per-partition": "true", "scan.max-rows-per-batch": "2"}
-    lanes = table(topic, given).lanes(options(topic, given))
-    frames = []
-    for lane in lanes:
-        frame = spark.readStream.format("streamcore").option("connector", "kafka")
-        frame = frame.options(**lane).schema("name STRING").load()
-        frame = frame.select(F.to_timestamp("name").alias("at"))
-        frames.append(frame.withWatermark("at", "1 second"))
-    whole = frames[0].union(frames[1]).union(frames[2]).union(frames[3])
-    query = (
-        whole.groupBy(F.window("at", "1 hour"))
-        .count()
-        .writeStream.format("memory")
-        .queryName("windows")
-        .outputMode("append")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination(120)
-    progress = [json.loads(each.json) for each in query.recentProgress]
+        produce(topic, hour(partition), partition)
+    progress = windows(topic, {"scan.max-rows-per-batch": "8"})
     dropped = [s["numRowsDroppedByWatermark"] for p in progress for s in p["stateOperators"]]
+    assert [p["numInputRows"] for p in progress][:3] == [8, 8, 8]  # the limit is for all of them
     assert sum(p["numInputRows"] for p in progress) == 24
     assert dropped
     assert sum(dropped) == 0
+
+
+def test_a_partition_added_later_joins_the_watermarks_of_the_checkpoint(
+    windows, produce, kafka, kafka_topic
+):
+    topic = kafka_topic(partitions=2)
+    for partition in range(2):
+        produce(topic, hour(partition), partition)
+    assert sum(p["numInputRows"] for p in windows(topic, {})) == 12
+    admin = kafka.admin()
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
+    _wait(lambda: len(admin.list_topics(topic, 10).topics[topic].partitions) == 3)
+    produce(topic, hour(2), 2)
+    with pytest.raises(PySparkException, match="2.* sources in the checkpoint offsets.*3"):
+        windows(topic, {})
+    progress = windows(topic, {"scan.watermark.lanes": "2"})
+    assert sum(p["numInputRows"] for p in progress) == 6

@@ -62,6 +62,21 @@ def test_a_good_table_has_no_problem():
             "topic: '' is not a topic name; use 1 to 249 letters, digits, '.', '_' and '-'",
         ),
         ({"scan.partitions": "0;x"}, "scan.partitions: 'x' is not the number of a partition"),
+        ({"scan.partitions": "4/4"}, "scan.partitions: '4/4' is not the number of a partition"),
+        (
+            {"scan.watermark.lanes": "2"},
+            "scan.watermark.lanes: has an effect only with 'scan.watermark.per-partition' = "
+            "'true'; set it",
+        ),
+        (
+            {
+                "topic": "a;b",
+                "scan.watermark.per-partition": "true",
+                "scan.watermark.lanes": "2",
+            },
+            "scan.watermark.lanes: is for all partitions of one topic; set one 'topic', "
+            "no 'scan.partitions'",
+        ),
         ({"scan.partitions": "²"}, "scan.partitions: '²' is not the number of a partition"),
         (
             {"properties.bootstrap.servers": " "},

@@ -19,6 +19,9 @@ _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
 _JAVA = re.compile(
     r"\n\s*(?:at [\w$.]+\(|\.\.\. \d+ (?:more|elided)|Driver stacktrace|JVM stacktrace)"
 )
+_SOURCES = re.compile(
+    r"There are \[(\d+)\] sources in the checkpoint offsets and now there are \[(\d+)\]"
+)
 _PLAN = re.compile(r";\n(?=['~!]?\w)")
 _PREFIX = re.compile(r"\b_q\d+_")
 _NAMED = re.compile(r"`((?:[^`]|``)+)`")
@@ -61,6 +64,12 @@ def located(error: BaseException, query: SqlText, columns: Iterable[str] = ()) -
 def message_of(error: BaseException) -> str:
     """The last cause, in its own words."""
     text = _text(error)
+    if counts := _SOURCES.search(text):
+        return (
+            f"the checkpoint has {counts[1]} sources, and the query {counts[2]}. A table with "
+            "'scan.watermark.per-partition' has one for each partition: if partitions were added, "
+            "set its 'scan.watermark.lanes' to the number there was"
+        )
     if ours := list(_OURS.finditer(text)):
         return _tidy(text[ours[-1].end() :])
     if "Traceback (most recent call last)" in text:
