@@ -223,6 +223,20 @@ def test_a_null_in_a_not_null_column_is_refused_by_name_and_row():
         Splitter(table, layout, {}).split(batch)
 
 
+def test_a_null_inside_a_row_is_left_to_the_format_and_a_null_row_is_written():
+    table = Table((Column("r", "ROW<a INT NOT NULL>"), Column("l", "ARRAY<BIGINT NOT NULL>")))
+    layout = key_value(table, [], "", ValueFields.ALL)
+    as_spark_says = pa.StructArray.from_arrays(  # a NULL row has NULL fields there
+        [pa.array([None, None, 1], pa.int32())], ["a"], mask=pa.array([True, False, False])
+    )
+    batch = pa.RecordBatch.from_pydict({"r": as_spark_says, "l": pa.array([None, [None], [1]])})
+    assert Splitter(table, layout, {}).split(batch).value.to_pylist() == [
+        {"r": None, "l": None},
+        {"r": {"a": None}, "l": [None]},
+        {"r": {"a": 1}, "l": [1]},
+    ]
+
+
 def test_an_unknown_row_kind_is_refused():
     table = Table((*columns(id="INT"), Column("_row_kind", "STRING", metadata="row-kind")))
     layout = key_value(table, [], "", ValueFields.ALL)

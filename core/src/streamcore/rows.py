@@ -18,6 +18,7 @@ from .api import Decoded, Decoder, Format, Rejected
 from .errors import Problem, RecordError
 from .table import ROW_KIND, ROW_KINDS, Column, Table, is_physical
 from .table import ValueFields as ValueFields
+from .types import nullable_inside
 
 INSERT, UPDATE_AFTER, DELETE = (ROW_KINDS.index(kind) for kind in ("+I", "+U", "-D"))
 
@@ -333,10 +334,11 @@ class Splitter:
     def _part(
         self, columns: Mapping[str, pa.Array], names: Sequence[str], schema: pa.Schema
     ) -> pa.RecordBatch:
+        loose = [field.with_type(nullable_inside(field.type)) for field in _all_nullable(schema)]
         arrays = [
-            _cast(columns[name], field.type) for name, field in zip(names, schema, strict=True)
+            _cast(columns[name], field.type) for name, field in zip(names, loose, strict=True)
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=_all_nullable(schema))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(loose))
 
 
 def castable(source: pa.DataType, target: pa.DataType) -> bool:

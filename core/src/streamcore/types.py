@@ -64,6 +64,21 @@ def sql_text(field: pa.Field) -> str:
     return declared.decode() if declared else _text(field.type)
 
 
+def nullable_inside(arrow: pa.DataType) -> pa.DataType:
+    """The same type with nothing NOT NULL inside; Arrow casts no NULL row to one that has such."""
+    if pa.types.is_struct(arrow):
+        return pa.struct([_nullable(field) for field in arrow])
+    if pa.types.is_list(arrow):
+        return pa.list_(_nullable(arrow.value_field))
+    if pa.types.is_map(arrow):
+        return pa.map_(arrow.key_field, _nullable(arrow.item_field))
+    return arrow
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    return field.with_type(nullable_inside(field.type)).with_nullable(True)
+
+
 class _Parser:
     """Recursive descent over the tokens of one type."""
 

@@ -66,6 +66,22 @@ def test_what_lies_in_a_null_does_not_count(sql, values, written):
 
 
 @pytest.mark.parametrize(
+    ("identifier", "written"),
+    [
+        ("json", [b'{"c":null}', b'{"c":{"a":1}}']),
+        ("csv", [b"", b"1"]),
+        ("avro", [b"\x00", b"\x02\x02"]),
+    ],
+)
+def test_a_null_row_whose_fields_are_null_too_is_written(identifier, written):
+    schema = arrow_schema({"c": "ROW<a INT NOT NULL>"})
+    fields = [pa.array([None, 1], pa.int32())]
+    column = pa.StructArray.from_arrays(fields, ["a"], mask=pa.array([True, False]))
+    batch = pa.RecordBatch.from_arrays([column], ["c"])
+    assert build(identifier).encoder(schema).encode(batch) == written
+
+
+@pytest.mark.parametrize(
     ("sql", "good", "bad", "where"),
     [
         ("ARRAY<INT NOT NULL>", [1], [2, None], "c[1]"),

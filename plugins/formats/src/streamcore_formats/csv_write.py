@@ -14,7 +14,7 @@ from .arrow_texts import data_of
 from .csv import Csv
 from .json_few import FEW, values_of
 from .json_write import Style, join, messages_of, piece, slices, text_groups, where_valid
-from .not_null import forbid_nulls
+from .not_null import checked
 
 _as_json = msgspec.json.Encoder().encode
 _LONG = 24  # a longer text is quoted without looking at it
@@ -78,8 +78,7 @@ class CsvEncoder:
         return self._quoting.few(values)
 
     def _cells(self, column: pa.Array, field: pa.Field, start: int) -> pa.StringArray:
-        forbid_nulls(column, field, start)
-        array = column if column.type == field.type else column.cast(field.type)
+        array = checked(column, field, start)
         if _is_number(array.type):
             return self._plain(array)
         return self._quoting.of(self._plain(array))

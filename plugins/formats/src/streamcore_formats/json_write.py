@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from . import numbers, temporal
 from .arrow_texts import data_of
-from .not_null import forbid_nulls
+from .not_null import checked
 
 _CHUNK_ROWS = 16_384
 _CHUNK_BYTES = 16 * 2**20  # far below the 2 GiB that one Arrow string array can hold
@@ -58,9 +58,7 @@ def row_texts(
     """Each row as the text of a JSON object; `start` is the first row's number in errors."""
     pieces = []
     for field, column in zip(schema, rows.columns, strict=True):
-        forbid_nulls(column, field, start)
-        array = column if column.type == field.type else column.cast(field.type)
-        pieces.append(piece(array, style))
+        pieces.append(piece(checked(column, field, start), style))
     return _object(schema.names, pieces, rows.num_rows, style.ignore_nulls)
 
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 from streamcore import RecordError
+from streamcore.types import nullable_inside
 
 from .unreadable import shown
 
 
-def forbid_nulls(array: pa.Array, field: pa.Field, start: int = 0) -> None:
-    """Refuse a column with a NULL where none may be; `start` is its first row's number."""
+def checked(array: pa.Array, field: pa.Field, start: int = 0) -> pa.Array:
+    """The column in its field's type; one with a NULL where none may be is refused.
+
+    `start` is its first row's number. What is NOT NULL inside the type is checked, not claimed.
+    """
     found = _first_null(array, field)
     if found is not None:
         row, path = found
         where = f"{field.name}{path}"
         raise RecordError(f"row {start + row}, column '{where}': NULL, but it is NOT NULL")
+    if array.type == field.type:
+        return array
+    kind = nullable_inside(field.type)
+    return array if array.type == kind else array.cast(kind)
 
 
 def _first_null(array: pa.Array, field: pa.Field) -> tuple[int, str] | None:

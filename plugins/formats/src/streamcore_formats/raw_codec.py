@@ -23,7 +23,7 @@ from .decoding import (
     doubt_everything,
     wanted_fields,
 )
-from .not_null import forbid_nulls
+from .not_null import checked
 from .raw import Endianness, Raw
 from .unreadable import Unreadable
 
@@ -188,10 +188,8 @@ class RawEncoder:
     def encode(
         self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
     ) -> Sequence[bytes | None]:
-        column = rows.column(0)
-        forbid_nulls(column, self._field)
         kind = self._field.type
-        values = (column if column.type == kind else column.cast(kind)).to_pylist()
+        values = checked(rows.column(0), self._field).to_pylist()
         if pa.types.is_string(kind):
             return [self._text(row, value) for row, value in enumerate(values)]
         tail = _encoded(self._delimiter, self._plugin.charset) if self._delimiter else b""
