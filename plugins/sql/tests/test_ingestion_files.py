@@ -15,7 +15,9 @@ from streamcore_sql import Session, SqlError, parse, preflight
 from streamcore_sql.ingestion.json_schema import job_schema
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.ingestion.reading import read_job
+from streamcore_sql.ingestion.routing import TableId
 from streamcore_sql.ingestion.row_sql import KIND
+from streamcore_sql.ingestion.shapes import Seen
 from streamcore_sql.ingestion.sinks import TYPES
 from streamcore_sql.statements import Option
 
@@ -530,6 +532,24 @@ def test_the_name_that_is_asked_for_wins_over_that_of_the_file():
     session.settings.put(Option("pipeline.name", "asked"))
     found = prepare_job(session, text, "job.yaml", lambda: None, dry=True)
     assert found.launch.name == "asked.tables"
+
+
+@pytest.mark.parametrize("behavior", ["exception", "ignore", "lenient"])
+def test_columns_declared_for_a_pattern_are_known_after_a_restart(tmp_path, behavior):
+    text = changed("- name: shop.items", r"- name: shop.item_\.*")
+    text += f"pipeline:\n  schema.change.behavior: {behavior}\n"
+    table = TableId.of("shop.item_1")
+
+    def start():
+        session = Session(name="job", checkpoint=str(tmp_path), dry=True)
+        return prepare_job(session, text, "job.yaml", lambda: None, dry=True)
+
+    seen = [Seen(table, frozenset({"iid", "ssku"}), ("id",))]
+    for _ in range(2):
+        job = start()
+        assert job._shapes.learn(seen, job._writer._known(seen)) == []
+        assert job._shapes.known[table].columns == job.job.source.declared(table).columns
+        job._shapes.save(["topic"], 0)
 
 
 def test_exactly_once_is_refused_where_topics_could_be_forgotten():

@@ -104,6 +104,8 @@ def test_shards_are_behind_by_the_time_of_their_position():
     lags = {lag.place: lag.seconds for lag in job.metrics().source("t").lags}
     assert lags == {"a": 60, "b": 30}
     assert job.metrics().source()["lagSeconds"] == 60
+    (found,) = Watch().look(job)
+    assert found.lag_seconds_by_topic == {"a": 60, "b": 30}
 
 
 def test_what_is_not_known_is_absent():

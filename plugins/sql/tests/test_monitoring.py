@@ -4,6 +4,7 @@ import gc
 import gzip
 import io
 import json
+import logging
 import os
 import re
 import subprocess
@@ -299,6 +300,40 @@ def test_the_view_fits_the_terminal():
     assert "lag       7 behind" in console.export_text()
     console.print(view(looks, 5))
     assert len(console.export_text().splitlines()) == 3
+
+
+def test_the_view_tells_how_late_each_topic_or_shard_is():
+    from rich.console import Console
+
+    topics = Progress(
+        "one",
+        "running",
+        lag_rows=12,
+        lag_by_topic={"a": 4_200_000, "b": 5},
+        lag_seconds_by_topic={"a": 720.0},
+    )
+    shards = Progress(
+        "two", "running", lag_seconds=90, lag_seconds_by_topic={"shard-1": 3.0, "shard-2": 90.0}
+    )
+    console = Console(width=100, height=40, record=True, file=io.StringIO())
+    console.print(view([topics, shards], 40))
+    shown = console.export_text()
+    assert "a 4.2 M (12 min) \u00b7 b 5" in shown
+    assert "shard-2 90 s \u00b7 shard-1 3.0 s" in shown
+
+
+def test_a_word_of_one_job_is_told_with_its_ids_beside_others(state):
+    events = Events(state / "log.jsonl")
+    jobs = [StreamJob(name, Day(), About()) for name in ("one", "two")]
+    for job in jobs:
+        job.monitor.id = f"id of {job.name}"
+    with events.hear_loggers(lambda: jobs, lambda text: None):
+        extra = {"job": "two", "batch": 7}
+        logging.getLogger("streamcore.ingestion").warning("careful", extra=extra)
+        logging.getLogger("streamcore.other").warning("whose?")
+    first, second = (json.loads(line) for line in events.path.read_text().splitlines())
+    assert (first["job"], first["query"], first["batch"]) == ("two", "id of two", 7)
+    assert not {"job", "query", "batch"} & second.keys()
 
 
 # --- runs of other processes -----------------------------------------------------------------

@@ -204,7 +204,7 @@ def view(looks: Sequence[Progress], height: int) -> Any:
         told = {name: text for name, text in figures(look).items() if text}
         for name, text in told.items():
             grid.add_row(f"  {name}", RichText(text, "yellow" if _is_worrying(name, text) else ""))
-            if name == "lag" and len(look.lag_by_topic) > 1:
+            if name == "lag" and len({*look.lag_by_topic, *look.lag_seconds_by_topic}) > 1:
                 grid.add_row("", RichText(_topics(look), "dim"))
         if look.done is not None:
             grid.add_row("  done", ProgressBar(total=1.0, completed=look.done, width=30))
@@ -220,8 +220,9 @@ def _is_worrying(name: str, text: str) -> bool:
 
 
 def _topics(look: Progress) -> str:
-    worst = sorted(look.lag_by_topic.items(), key=lambda each: -each[1])
-    told = [f"{topic} {wording.short(rows)}" for topic, rows in worst[:_TOPICS]]
+    rows, late = look.lag_by_topic, look.lag_seconds_by_topic
+    worst = sorted({**late, **rows}, key=lambda name: (-rows.get(name, 0), -late.get(name, 0)))
+    told = [f"{name} {wording.behind(rows.get(name), late.get(name))}" for name in worst[:_TOPICS]]
     return " \u00b7 ".join(told) + (" \u00b7 ..." if len(worst) > _TOPICS else "")
 
 

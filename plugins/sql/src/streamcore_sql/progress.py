@@ -31,6 +31,8 @@ class Progress:
     lag_rows: int | None = None
     lag_seconds: float | None = None
     lag_by_topic: Mapping[str, int] = field(default_factory=dict)
+    lag_seconds_by_topic: Mapping[str, float] = field(default_factory=dict)
+    """How late each topic or shard is, where that is known."""
     drain: float | None = None
     """By how much the lag shrinks each second."""
     catch_up_seconds: float | None = None
@@ -85,10 +87,17 @@ def progress_of(found: Metrics, done: float | None = None) -> Progress:
         return max((each[name] for each in found.of("source") if name in each), default=None)
 
     topics: defaultdict[str, int] = defaultdict(int)
+    late: dict[str, float] = {}
     for table in found.of("source"):
         for lag in table.lags:
+            name = lag.topic or lag.place
             if lag.rows is not None:
                 topics[lag.topic] += lag.rows
+            if lag.seconds is not None and name:
+                late[name] = max(lag.seconds, late.get(name, 0))
+        names = {lag.topic for lag in table.lags}
+        if "lagSeconds" in table and len(names) == 1 and (topic := names.pop()):
+            late.setdefault(topic, table["lagSeconds"])
     batch, pending = found.get("batchId"), total("source", "pendingRecords")
     written, emitted = total("sink", "numRecordsOut"), worst("currentEmitEventTimeLag")
     return Progress(
@@ -104,6 +113,7 @@ def progress_of(found: Metrics, done: float | None = None) -> Progress:
         None if pending is None else int(pending),
         worst("lagSeconds"),
         dict(topics),
+        late,
         found.get("drainPerSecond"),
         found.get("catchUpSeconds"),
         _seconds(found.get("batchTime")),

@@ -42,9 +42,16 @@ class TableWriter:
     """Writes every batch of a job; Spark calls it on the driver."""
 
     def __init__(
-        self, job: Job, router: Router, source: SourcePlan, sink: SinkPlan, shapes: Shapes
+        self,
+        job: Job,
+        router: Router,
+        source: SourcePlan,
+        sink: SinkPlan,
+        shapes: Shapes,
+        name: str = "",
     ) -> None:
-        self._job, self._router = job, router
+        self._job, self._router, self._name = job, router, name
+        self._batch: int | None = None
         self._source, self._sink, self._shapes = source, sink, shapes
         self.declared: dict[TableId, Table] = {}
         self._left_out: set[TableId] = set()
@@ -52,10 +59,11 @@ class TableWriter:
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         batch = batch.persist()
+        self._batch = number
         try:
-            seen = self._wanted(self.seen(batch), number)
+            seen = self._wanted(self.seen(batch))
             for note in self._shapes.learn(seen, self._known(seen)):
-                LOG.warning("batch %s: %s", number, note)
+                self._warn("batch %s: %s", number, note)
             rows, packing = self.plan(batch, [each.table for each in seen])
             self._shapes.save(packing.topics, number)
             if self._shapes.topics:
@@ -72,7 +80,11 @@ class TableWriter:
             return look_at_names(rows)
         return [Seen(table, frozenset()) for table in self._source.typed]
 
-    def _wanted(self, seen: Iterable[Seen], number: int) -> list[Seen]:
+    def _warn(self, text: str, *given: object) -> None:
+        """Tell something about the batch at hand, in a way that says whose it is."""
+        LOG.warning(text, *given, extra={"job": self._name, "batch": self._batch})
+
+    def _wanted(self, seen: Iterable[Seen]) -> list[Seen]:
         """The tables that the job reads; of others it is told once that their rows stay out."""
         found = {each.table: each for each in seen}
         others = [table for table in sorted(found) if not self._job.source.wants(table)]
@@ -80,7 +92,7 @@ class TableWriter:
             listed = ", ".join(f"'{name}'" for name in fresh[:_NAMED])
             more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
             text = "batch %s: rows of %s%s are left out: 'source.tables' does not name them"
-            LOG.warning(text, number, listed, more)
+            self._warn(text, self._batch, listed, more)
             self._left_out.update(others)
         return [each for table, each in found.items() if table not in others]
 
@@ -191,7 +203,7 @@ class TableWriter:
             except DuplicateColumn as error:
                 if not tolerant or error.name not in self._shapes.known[table].inferred:
                     raise
-                LOG.warning(
+                self._warn(
                     "table '%s': column '%s' is left out: the projection has one of that name",
                     table,
                     error.name,

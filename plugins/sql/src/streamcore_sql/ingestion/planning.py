@@ -56,7 +56,9 @@ class PlannedJob:
         self._shapes = Shapes(
             self.job.pipeline.behavior, self.job.sink.refused, self.launch.checkpoint
         )
-        self._writer = TableWriter(self.job, self.router, self.source, self.sink, self._shapes)
+        self._writer = TableWriter(
+            self.job, self.router, self.source, self.sink, self._shapes, self.launch.name
+        )
         self._resumable = _Resumable(self.launch, self._fingerprint())
         self._notes: list[str] = []
 

@@ -103,10 +103,15 @@ class _Handler(logging.Handler):
         text = SECRETS.scrub(record.getMessage())
         ids: dict[str, Any] = {}
         running = [job for job in each_query(self._jobs()) if isinstance(job, StreamJob)]
-        if len(running) == 1:  # else nobody can tell whose words these are
+        if own := getattr(record, "job", None):  # words that say whose they are
+            running = [job for job in running if job.name == own]
+            ids = {"job": own}
+        if len(running) == 1:  # else nobody can tell
             last = running[0].monitor.last
             ids = {"job": running[0].name, "query": running[0].monitor.id}
             ids["batch"] = last["batchId"] if last else None
+        if (batch := getattr(record, "batch", None)) is not None:
+            ids["batch"] = batch
         level = "info" if record.levelno < logging.WARNING else "warning"
         self._events.tell("log", level=level, logger=record.name, text=text, **ids)
         if record.levelno >= logging.WARNING:

@@ -46,7 +46,7 @@ def lag(look: Progress) -> str:
         return ""
     if not look.lag_rows and not (look.lag_rows is None and look.lag_seconds):
         return "none"
-    parts = [f"{_behind(look)} behind"]
+    parts = [f"{behind(look.lag_rows, look.lag_seconds)} behind"]
     if look.drain is not None and look.drain > 0 and look.lag_rows:
         parts.append(f"draining {short(look.drain)}/s")
     if look.catch_up_seconds == float("inf"):
@@ -56,11 +56,12 @@ def lag(look: Progress) -> str:
     return ", ".join(parts)
 
 
-def _behind(look: Progress) -> str:
-    time_behind = "" if not look.lag_seconds else span(look.lag_seconds)
-    if not look.lag_rows:
-        return time_behind
-    return f"{short(look.lag_rows)} ({time_behind})" if time_behind else short(look.lag_rows)
+def behind(rows: float | None, seconds: float | None) -> str:
+    """A lag in rows and in time, as far as they are known."""
+    late = span(seconds) if seconds else ""
+    if not rows:
+        return late or "none"
+    return f"{short(rows)} ({late})" if late else short(rows)
 
 
 def moment(seconds: float) -> str:
