@@ -15,6 +15,8 @@ INSERT INTO sink SELECT idd, 1 FROM ticks;
 SET 'table.exec.state.ttl' = '1 d';
 CREATE TABLE bad (x INT) WITH ('connector' = 'datagen', 'rows-per-secnd' = '1');
 SELECT p FROM ticks;
+SELECT a.id FROM ticks AS a JOIN ticks AS b ON a.id = b.id;
+SELECT a.id FROM ticks AS a JOIN ticks FOR SYSTEM_TIME AS OF a.ts AS b ON UPPER(a.name) = b.name;
 """
 
 
@@ -44,12 +46,16 @@ def test_each_statement_gets_its_verdict(checked):
         (8, "differs"),
         (9, "wrong"),
         (10, "same"),
+        (11, "differs"),
+        (12, "unsupported"),
     ]
     details = ["\n".join(found["details"]) for found in findings]
     assert "the length of VARCHAR(3) is not enforced" in details[0]
     assert "PROCTIME() is the time the micro-batch started" in details[0]
     assert "Did you mean 'id'?" in details[4]
     assert "did you mean 'rows-per-second'?" in details[6]
+    assert "keeps the rows of both sides for good" in details[8]
+    assert "a temporal join takes equal columns only" in details[9]
 
 
 def test_people_read_lines_with_places(checked):

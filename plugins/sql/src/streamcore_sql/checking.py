@@ -19,7 +19,7 @@ from .statements import CreateTable, Insert, Name, Statement, StatementSet, need
 Verdict = Literal["same", "differs", "unsupported", "wrong"]
 _UNSUPPORTED = re.compile(
     r"not supported|Spark cannot|Spark needs|Spark's|stream cannot|on a stream|no counterpart"
-    r"|cannot take|only takes inserts"
+    r"|cannot take|only takes inserts|temporal join takes"
 )
 
 
