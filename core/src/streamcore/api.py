@@ -292,6 +292,13 @@ class Connector(Plugin):
         """The row kinds a write takes."""
         return INSERT_ONLY
 
+    def needs_old_rows(self) -> bool:
+        """Whether a write must be told each row as it was before it changed.
+
+        So it is where changes are kept as they come, and each old row has to be taken back.
+        """
+        return False
+
     def bounded(self) -> bool:
         """Whether a read ends by itself."""
         return False

@@ -308,6 +308,9 @@ class Kafka(Connector):
     def accepts(self) -> frozenset[str]:
         return ALL_CHANGES if self.format.changelog else INSERT_ONLY
 
+    def needs_old_rows(self) -> bool:
+        return self.format.changelog
+
     def bounded(self) -> bool:
         return self.bounded_mode is not Bounded.UNBOUNDED
 

@@ -5,12 +5,12 @@ Aggregates take rows back where they can: COUNT, SUM and AVG, by the sign of eac
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
-from streamcore.table import ROW_KIND
 
 from ..cursor import SqlText
 from ..errors import SqlError
@@ -20,11 +20,22 @@ from .binding import bind
 from .retraction import (
     aggregate_by_sign,
     delete_groups,
-    delete_what_is_filtered,
+    delete_what_is_left_out,
     filter_by_kind,
+    keep_kind,
 )
 from .sources import Scan
 from .temporal import versioned_views
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """The views of a query: those whose rows change, and all that are streams."""
+
+    changelogs: frozenset[str]
+    streams: frozenset[str]
+    upserts: bool = False
+    """Whether the rows go into a table that keeps the latest row of each key."""
 
 
 def carried(
@@ -34,7 +45,8 @@ def carried(
 
     `upserts` for a table that keeps the latest row of each key and is not told old ones.
     """
-    kinds = _changing(rewritten, scans)
+    _check_versions(rewritten, scans, query)
+    kinds = changing(rewritten, scans)
     if not kinds:
         return _deleting(rewritten) if upserts and rewritten.mode == "update" else rewritten
     name = next(iter(kinds.values())).bound.name
@@ -55,10 +67,20 @@ def carried(
         for read in kinds.values():
             _check_old_rows(read, query)
     tree: Any = _inlined(sqlglot.parse_one(rewritten.sql, read="spark"))
+    if upserts and tree.find(exp.Lateral):
+        raise SqlError(
+            f"'{name}' updates and deletes rows, and UNNEST makes several of one, which a later "
+            "change could not find again by their key",
+            query.place,
+            "Insert into 'kafka' with a changelog format such as 'debezium-json'.",
+        )
+    both = zip(rewritten.tables, scans, strict=True)
+    streams = frozenset(ref.view for ref, read in both if read.streaming)
+    reads = _Reads(frozenset(kinds), streams, upserts)
     if rewritten.aggregations:
-        carried_on = _aggregated(tree, set(kinds), query)
+        carried_on = _aggregated(tree, replace(reads, upserts=False), query)
     else:
-        carried_on = _carry(tree, set(kinds), upserts=upserts)
+        carried_on = _carry(tree, reads)
     if not carried_on:
         raise SqlError(
             f"'{name}' updates and deletes rows, which a join or set of streams cannot pass on",
@@ -66,6 +88,18 @@ def carried(
             "Read it alone, or as a lookup: JOIN ... FOR SYSTEM_TIME AS OF PROCTIME().",
         )
     return replace(rewritten, sql=tree.sql(dialect="spark", normalize_functions=False))
+
+
+def _check_versions(rewritten: Rewritten, scans: tuple[Scan, ...], query: SqlText) -> None:
+    views = versioned_views(rewritten)
+    for ref, read in zip(rewritten.tables, scans, strict=True):
+        if ref.view in views and read.bound.connector.stream_updates():
+            raise SqlError(
+                f"'{read.bound.name}' is normalised, and a join at a row's own time takes its "
+                "versions as they are",
+                query.place,
+                "Declare it without 'changelog.normalize'.",
+            )
 
 
 def _deleting(rewritten: Rewritten) -> Rewritten:
@@ -100,21 +134,24 @@ def _down_to_groups(node: exp.Expression) -> tuple[exp.Select, ...]:
     return (node, *inner) if inner else ()
 
 
-def with_old_rows(rewritten: Rewritten, scans: tuple[Scan, ...]) -> tuple[Scan, ...]:
+def with_old_rows(
+    rewritten: Rewritten, scans: tuple[Scan, ...], *, retracts: bool = False
+) -> tuple[Scan, ...]:
     """The reads as aggregates need them: with rows as they were, and none dropped for being late.
 
-    A query without aggregates needs neither, and so does not pay for them.
+    So do tables that keep every change, which `retracts` says. Any other query needs neither, and
+    so does not pay for them.
     """
-    if not rewritten.aggregations or rewritten.windows:
+    if not (rewritten.aggregations or retracts) or rewritten.windows:
         return scans
-    changing = _changing(rewritten, scans)
+    views = changing(rewritten, scans)
     return tuple(
-        _with_old_rows(read) if ref.view in changing else read
+        _with_old_rows(read) if ref.view in views else read
         for ref, read in zip(rewritten.tables, scans, strict=True)
     )
 
 
-def _changing(rewritten: Rewritten, scans: tuple[Scan, ...]) -> dict[str, Scan]:
+def changing(rewritten: Rewritten, scans: tuple[Scan, ...]) -> dict[str, Scan]:
     """The reads, by their views, whose rows change while the query runs."""
     versions = versioned_views(rewritten)
     return {
@@ -150,19 +187,19 @@ def _check_old_rows(read: Scan, query: SqlText) -> None:
         )
 
 
-def _aggregated(node: exp.Expression, changelogs: set[str], query: SqlText) -> bool:
+def _aggregated(node: exp.Expression, reads: _Reads, query: SqlText) -> bool:
     """Carry kinds up to the one aggregation there is, and turn it into sums of signs."""
     if not isinstance(node, exp.Select):
         return False
     source = node.args["from_"].this if node.args.get("from_") else None
-    if source is None or node.args.get("joins") or not _holds(source, changelogs):
+    if source is None or node.args.get("joins") or not _holds([source], reads.changelogs):
         return False
     if not node.args.get("group") and not _own_aggregates(node):
-        if not isinstance(source, exp.Subquery) or not _aggregated(source.this, changelogs, query):
+        if not isinstance(source, exp.Subquery) or not _aggregated(source.this, reads, query):
             return False
         filter_by_kind(node)
         return True
-    if isinstance(source, exp.Subquery) and not _carry(source, changelogs):
+    if isinstance(source, exp.Subquery) and not _carry(source, reads):
         return False
     aggregate_by_sign(node, query)
     return True
@@ -194,28 +231,36 @@ def _filled(body: Any, known: dict[str, Any]) -> Any:
     return body
 
 
-def _carry(node: exp.Expression, changelogs: set[str], *, upserts: bool = False) -> bool:
-    """Add the kind to every SELECT from the changelog up; False where there is no one way."""
+def _carry(node: exp.Expression, reads: _Reads) -> bool:
+    """Add the kind to every SELECT from the changelog up; False where there is no one way.
+
+    The changelog comes first, and what is joined to it stands still while a micro-batch runs.
+    """
     if isinstance(node, exp.Subquery):
-        return _carry(node.this, changelogs, upserts=upserts)
+        return _carry(node.this, reads)
     if not isinstance(node, exp.Select):
         return False
-    first = node.args.get("from_")
-    joined = [join.this for join in node.args.get("joins") or ()]
-    sources = [*([first.this] if first else []), *joined]
-    holders = [source for source in sources if _holds(source, changelogs)]
-    if len(holders) != 1 or holders[0] is not sources[0]:
+    source = node.args["from_"].this if node.args.get("from_") else None
+    if source is None or not _holds([source], reads.changelogs):
         return False
-    source = holders[0]
-    if isinstance(source, exp.Subquery) and not _carry(source, changelogs, upserts=upserts):
+    joins, where = node.args.get("joins") or [], node.args.get("where")
+    others = [*joins, *node.expressions, *([where] if where else [])]
+    if _holds(others, reads.streams | reads.changelogs):
         return False
-    kind = exp.column(ROW_KIND, table=source.alias_or_name, quoted=True)
-    if upserts and node.args.get("where") and not (joined and node.is_star):
-        delete_what_is_filtered(node, kind.sql(dialect="spark"))
-    elif not node.is_star:
-        node.select(kind, copy=False)
+    if any(join.side.upper() not in ("", "LEFT") or _halves(join) for join in joins):
+        return False
+    if isinstance(source, exp.Subquery) and not _carry(source, reads):
+        return False
+    if reads.upserts:
+        delete_what_is_left_out(node)
+    else:
+        keep_kind(node)
     return True
 
 
-def _holds(source: exp.Expression, changelogs: set[str]) -> bool:
-    return any(table.name in changelogs for table in source.find_all(exp.Table))
+def _halves(join: exp.Join) -> bool:
+    return join.kind.upper() in ("SEMI", "ANTI")
+
+
+def _holds(parts: Iterable[exp.Expression], views: frozenset[str]) -> bool:
+    return any(table.name in views for part in parts for table in part.find_all(exp.Table))

@@ -13,6 +13,7 @@ from ..errors import SqlError
 from ..failures import spark_errors
 from ..statements import CreateView, Insert
 from .binding import Bound, bind
+from .changelog import changing
 from .keys import check_key
 from .modes import UPDATE
 from .queries import QueryPlan, QueryPlanner
@@ -64,7 +65,11 @@ def plan_insert(insert: Insert, planner: QueryPlanner, catalog: Catalog) -> Inse
     except SqlError as problem:
         problems.append(problem)
     try:
-        query = planner.plan(insert.query, upserts=sink is not None and _keeps_latest(sink))
+        query = planner.plan(
+            insert.query,
+            upserts=sink is not None and _keeps_latest(sink),
+            retracts=sink is not None and sink.connector.needs_old_rows(),
+        )
     except SqlError as problem:
         problems.append(problem)
     if problems or sink is None or query is None:
@@ -93,10 +98,25 @@ def _check_writable(insert: Insert, sink: Bound) -> None:
 
 def _check_changes(insert: Insert, query: QueryPlan, sink: Bound) -> None:
     """Refuse what Flink refuses: changes into a table that only takes inserts."""
+    changed = [read.bound.name for read in changing(query.rewritten, query.scans).values()]
+    name, connector = insert.table, sink.connector.identifier
+    if changed and query.rewritten.limited:
+        raise SqlError(
+            f"'{changed[0]}' updates and deletes rows, and LIMIT would take its first changes, not "
+            "its first rows",
+            insert.query.place,
+            "Leave LIMIT out, or read a bounded table, which has only its latest rows.",
+        )
+    if query.streaming and query.rewritten.mode == UPDATE and sink.connector.needs_old_rows():
+        raise SqlError(
+            f"table '{name}' ('{connector}') keeps every change, and so must be told each row as "
+            "it was before; this query only tells what its rows are now",
+            insert.query.place,
+            "Insert into an 'upsert-kafka' table, and from that one into this.",
+        )
     if not sink.connector.accepts() <= INSERT_ONLY:
         return
-    name, connector = insert.table, sink.connector.identifier
-    if query.mode == UPDATE:
+    if query.mode == UPDATE == query.rewritten.mode:
         raise SqlError(
             f"table '{name}' ('{connector}') only takes inserts, but this query changes rows it "
             "has already given: it aggregates without a window of time",
@@ -104,21 +124,21 @@ def _check_changes(insert: Insert, query: QueryPlan, sink: Bound) -> None:
             "Insert into a table with a PRIMARY KEY that takes updates, such as 'upsert-kafka', "
             "or GROUP BY a window of a column with a WATERMARK.",
         )
-    for read in query.scans:
-        if read.changelog:
-            raise SqlError(
-                f"table '{name}' ('{connector}') only takes inserts, but '{read.bound.name}' "
-                "updates and deletes rows",
-                insert.query.place,
-                "Insert into a table that takes changes: 'upsert-kafka', or 'kafka' with a "
-                "changelog format such as 'debezium-json'.",
-            )
+    if changed:
+        raise SqlError(
+            f"table '{name}' ('{connector}') only takes inserts, but '{changed[0]}' updates and "
+            "deletes rows",
+            insert.query.place,
+            "Insert into a table that takes changes: 'upsert-kafka', or 'kafka' with a "
+            "changelog format such as 'debezium-json'.",
+        )
 
 
 def _check_key(insert: Insert, query: QueryPlan, sink: Bound) -> None:
     """A sink that keeps the latest row of each key needs changes of just these keys."""
     keys, taken = sink.table.primary_key, sink.connector.accepts()
-    changes = query.mode == UPDATE or any(read.changelog for read in query.scans)
+    changed = changing(query.rewritten, query.scans)
+    changes = query.mode == UPDATE or bool(changed)
     if not keys or not changes or "-U" in taken or taken <= INSERT_ONLY or not query.streaming:
         return
     by_name = {slot.column.name: slot.position for slot in slots(insert, sink)}

@@ -82,10 +82,13 @@ class QueryReader:
         self._catalog = catalog
         self._approximate, self._batch_only = approximate_distinct, batch_only
 
-    def read(self, query: SqlText, *, upserts: bool = False) -> QueryReading:
+    def read(
+        self, query: SqlText, *, upserts: bool = False, retracts: bool = False
+    ) -> QueryReading:
         """Find every table, and decide between batch and stream.
 
-        `upserts` if the rows go into a table that keeps the latest row of each key.
+        `upserts` if the rows go into a table that keeps the latest row of each key, `retracts` if
+        into one that keeps every change.
         """
         prefix = f"_q{next(_numbers)}_"
         rewritten = self._rewrite(query, prefix, streaming=False)
@@ -105,6 +108,7 @@ class QueryReader:
                 streaming=streaming and not ref.lookup and not bound.connector.bounded(),
                 place=ref.place,
                 timed=ref.view in versioned,
+                lookup=ref.lookup,
             )
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
@@ -113,7 +117,7 @@ class QueryReader:
             endless = [join.place for join in rewritten.joins if join.endless]
             notes = tuple(Note(_ENDLESS, place) for place in endless[:1])
             rewritten = replace(rewritten, notes=(*rewritten.notes, *notes))
-        scans = with_old_rows(rewritten, scans)
+        scans = with_old_rows(rewritten, scans, retracts=retracts)
         rewritten = carried(rewritten, scans, query, upserts=upserts and streaming)
         return QueryReading(rewritten, scans, streaming)
 
@@ -161,9 +165,9 @@ class QueryPlanner(QueryReader):
         super().__init__(catalog, **settings)
         self._spark = spark
 
-    def plan(self, query: SqlText, *, upserts: bool = False) -> QueryPlan:
+    def plan(self, query: SqlText, *, upserts: bool = False, retracts: bool = False) -> QueryPlan:
         """Find every table, and let Spark check the rest."""
-        found = self.read(query, upserts=upserts)
+        found = self.read(query, upserts=upserts, retracts=retracts)
         rewritten, scans = found.rewritten, found.scans
         result = self._frame(query, rewritten, scans)
         mode = rewritten.mode if found.streaming else BATCH

@@ -6,6 +6,8 @@ minus one. COUNT, SUM and AVG follow from that; what does not is refused.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp, parse_one
 from streamcore.table import ROW_KIND
 
@@ -49,24 +51,74 @@ def filter_by_kind(select: exp.Select) -> None:
     _with_kind(select, kind)
 
 
-def delete_what_is_filtered(select: exp.Select, kind: str) -> None:
-    """Delete rows that meet WHERE no more, and let deletes pass: they may have their key alone."""
-    met = _met(select.args["where"])
-    select.set("where", exp.Where(this=_parsed(f"{met} OR {kind} IN ('+U', '-D')")))
-    _with_kind(select, f"IF({met}, {kind}, '-D')")
+def keep_kind(select: exp.Select) -> None:
+    """Carry kinds through a SELECT whose rows each stay one row."""
+    _with_kind(select, f"`{ROW_KIND}`")
+
+
+def delete_what_is_left_out(select: exp.Select) -> None:
+    """Carry kinds through a SELECT into a table that keeps the latest row of each key.
+
+    A row that meets WHERE no more, or finds nothing to join, is deleted. Deletes always pass: they
+    may have their key alone, which meets and finds nothing.
+    """
+    joins, where = select.args.get("joins") or [], select.args.get("where")
+    inner = [join for join in joins if not join.side]
+    if where is not None and len(joins) == len(inner) == 1 and not joins[0].args.get("using"):
+        # Of several rows that are found, those that meet the condition must not be deleted.
+        on = joins[0].args.get("on")
+        joins[0].set("on", exp.and_(on, where.this) if on is not None else where.this)
+        select.set("where", None)
+        where = None
+    met = [_met(where)] if where is not None else []
+    found: dict[str, str] = {}
+    for at, join in enumerate(inner, start=1):
+        found[join.this.alias_or_name or str(at)] = mark = f"_found_{at}"
+        _find(join, mark)
+        met.append(f"COALESCE(`{mark}`, FALSE)")
+    kind = f"`{ROW_KIND}`"
+    if met:
+        both = " AND ".join(met)
+        kept = _parsed(f"({both}) OR {kind} IN ('+U', '-D')")
+        select.set("where", exp.Where(this=kept))
+        kind = f"IF({both}, {kind}, '-D')"
+    _with_kind(select, kind, found)
+
+
+def _find(join: exp.Join, mark: str) -> None:
+    """Let a join keep rows that find nothing, and mark those that do."""
+    source = join.this
+    marked = exp.select("*", _parsed(f"TRUE AS `{mark}`")).from_(source.copy())
+    alias = exp.TableAlias(this=exp.to_identifier(source.alias_or_name, quoted=True))
+    join.set("this", exp.Subquery(this=marked, alias=alias if source.alias_or_name else None))
+    join.set("side", "LEFT")
+    join.set("kind", None)
+    if not join.args.get("using") and join.args.get("on") is None:
+        join.set("on", exp.true())
 
 
 def _met(where: exp.Where) -> str:
     return f"COALESCE({where.this.sql(dialect='spark')}, FALSE)"
 
 
-def _with_kind(select: exp.Select, kind: str) -> None:
+def _with_kind(select: exp.Select, kind: str, found: Mapping[str, str] | None = None) -> None:
+    """Put the kind last; `found` are the marks of joins, which stars must not show."""
+    marks = found or {}
     rows = select.args["from_"].this.alias_or_name
+    joined = {join.this.alias_or_name for join in select.args.get("joins") or []}
     for star in [each for each in select.expressions if each.is_star]:
-        if star.text("table") not in ("", rows):
+        qualifier = star.table if isinstance(star, exp.Column) else ""
+        if qualifier and qualifier != rows and qualifier not in joined:
             continue  # the fields of a struct, which has no kind
-        star.replace(_parsed(f"SELECT * EXCEPT (`{ROW_KIND}`)").expressions[0])
-    select.select(_parsed(f"{kind} AS `{ROW_KIND}`"), copy=False)
+        hidden = [ROW_KIND, *marks.values()]
+        if qualifier:
+            hidden = [marks.get(qualifier, "")] if qualifier in joined else [ROW_KIND]
+        names = ", ".join(f"`{name}`" for name in hidden if name)
+        text = f"`{qualifier}`.*" if qualifier else "*"
+        text += f" EXCEPT ({names})" if names else ""
+        star.replace(_parsed(f"SELECT {text}").expressions[0])
+    named = kind if kind == f"`{ROW_KIND}`" else f"{kind} AS `{ROW_KIND}`"
+    select.select(_parsed(named), copy=False)
 
 
 def _check_known(select: exp.Select, query: SqlText) -> None:

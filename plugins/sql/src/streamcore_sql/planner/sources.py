@@ -37,11 +37,13 @@ class Scan:
     """What the query sees, in declared order."""
     delay: int | None = None
     """Milliseconds the watermark stays behind; None when the query has no use for it."""
+    lookup: bool = False
+    """Whether the rows there are now are looked up, not the changes that made them."""
 
     @property
     def changelog(self) -> bool:
         """Whether rows are changed or taken back, not only added."""
-        return not self.bound.connector.produces() <= INSERT_ONLY
+        return not self.lookup and not self.bound.connector.produces() <= INSERT_ONLY
 
     @property
     def projection(self) -> tuple[str, ...]:
@@ -68,17 +70,19 @@ def scan(
     streaming: bool,
     place: Place,
     timed: bool = False,
+    lookup: bool = False,
 ) -> Scan:
     """Decide what to read; `used` are the columns the query names, None for all.
 
-    `timed` reads the column of the watermark even if the query does not name it.
+    `timed` reads the column of the watermark even if the query does not name it, `lookup` the
+    rows there are when a micro-batch runs.
     """
     bound.check(writing=False, place=place)
     watermark = bound.statement.watermark
     if timed and used is not None and watermark is not None:
         used = (*used, watermark.column.parts[0])
     columns = columns_read(bound.statement, used)
-    return Scan(bound, streaming, columns, _delay(bound.statement, columns))
+    return Scan(bound, streaming, columns, _delay(bound.statement, columns), lookup)
 
 
 def frame(spark: SparkSession, read: Scan) -> DataFrame:
