@@ -159,12 +159,14 @@ class Assembler:
         if self._upsert:
             rows, origin, kinds = self._with_tombstones(decoded, values)
         key_rows: list[pa.Array] = []
+        ignored = decoded.ignored
         if self._key is not None:
-            rows, origin, kinds, key_rows, bad = self._join_keys(keys, rows, origin, kinds)
+            rows, origin, kinds, key_rows, bad, lost = self._join_keys(keys, rows, origin, kinds)
+            ignored += lost
             known = {index for index, _ in rejected}
             rejected += [each for each in bad if each.index not in known]
         batch = self._project(rows, origin, kinds, key_rows, metadata)
-        return Assembled(batch, sorted(rejected), decoded.ignored)
+        return Assembled(batch, sorted(rejected), ignored)
 
     def _with_tombstones(
         self, decoded: Decoded, values: Sequence[bytes | None]
@@ -202,28 +204,38 @@ class Assembler:
         rows: pa.RecordBatch,
         origin: pa.Int32Array | None,
         kinds: pa.Int8Array | None,
-    ) -> tuple[Any, Any, Any, list[pa.Array], list[Rejected]]:
-        """Give every row the key columns of its message; a bad key costs the message."""
+    ) -> tuple[Any, Any, Any, list[pa.Array], list[Rejected], int]:
+        """Give every row the key columns of its message; a bad key costs the message.
+
+        Messages of an upsert table whose key the format leaves out are counted, and no rows.
+        """
         assert self._key is not None
         decoded = self._key.decode(keys)
         bad = [Rejected(index, f"key: {reason}") for index, reason in decoded.rejected]
         if self._upsert and keys.count(None):
             bad += [Rejected(i, "the key is null") for i, key in enumerate(keys) if key is None]
         if decoded.origin is None and origin is None and not bad:
-            return rows, origin, kinds, decoded.rows.columns, bad
+            return rows, origin, kinds, decoded.rows.columns, bad, 0
         origin = origin if origin is not None else _upto(rows.num_rows)
         if bad:
             costs = pa.array([index for index, _ in bad], pa.int32())
             kept = pc.indices_nonzero(pc.invert(pc.is_in(origin, value_set=costs)))
             rows, origin, kinds = _picked(rows, origin, kinds, kept)
         of_keys = decoded.origin if decoded.origin is not None else _upto(decoded.rows.num_rows)
+        lost = 0
+        if self._upsert:
+            has_key = pc.is_in(origin, value_set=of_keys)
+            lost = pc.count_distinct(origin.filter(pc.invert(has_key))).as_py()
+            if lost:
+                rows, origin, kinds = _picked(rows, origin, kinds, pc.indices_nonzero(has_key))
         if pc.count_distinct(of_keys).as_py() == len(of_keys):
             # A message without a key has null key columns.
             match = pc.index_in(origin, value_set=of_keys)
         else:
             pick, match = _every_pair(origin, of_keys)
             rows, origin, kinds = _picked(rows, origin, kinds, pick)
-        return rows, origin, kinds, [column.take(match) for column in decoded.rows.columns], bad
+        keys_of = [column.take(match) for column in decoded.rows.columns]
+        return rows, origin, kinds, keys_of, bad, lost
 
     def _project(
         self,

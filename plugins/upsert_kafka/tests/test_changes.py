@@ -1,6 +1,7 @@
 """A topic with keys is a table: values upsert, tombstones delete, the latest row counts."""
 
 import dataclasses
+import time
 
 import pytest
 from streamcore import Column, OptionError, RecordError, Table
@@ -12,6 +13,7 @@ COUNTS = Table(
     "counts",
     ("region",),
 )
+LATELY = int(time.time() * 1000) - 600_000  # what is older is soon deleted
 
 
 def row(region, views, kind="+I"):
@@ -71,7 +73,7 @@ def test_a_key_of_two_topics_is_in_a_snapshot_once_as_it_was_written_last(
     ):
         key = f'{{"region": "{region}"}}'
         value = None if views is None else f'{{"region": "{region}", "views": {views}}}'
-        producer.produce(topic, value, key, timestamp=at)
+        producer.produce(topic, value, key, timestamp=LATELY + at)
     producer.flush()
     found = sorted(counts.snapshot(), key=lambda each: each["region"])
     assert found == [row("asia", 4), row("eu", 1)]
@@ -94,6 +96,62 @@ def test_without_key_columns_in_the_value_rows_are_the_same(upsert_table):
     both.write(rows)
     assert both.messages() == [({"id": 1}, {"id": "one"}), ({"id": 1}, None)]
     assert both.changes() == [{"k_id": 1, "id": "one", "_row_kind": "+U"}, rows[1]]
+
+
+def test_a_key_of_two_columns_is_written_read_and_deleted(upsert_table):
+    table = Table(
+        (
+            Column("k_b", "STRING", nullable=False),
+            Column("v", "STRING"),
+            Column("k_a", "INT", nullable=False),
+            KIND,
+        ),
+        "t",
+        ("k_a", "k_b"),
+    )
+    options = {"key.fields-prefix": "k_", "value.fields-include": "EXCEPT_KEY"}
+    both = upsert_table(2, table, **options)
+    rows = [
+        {"k_b": b, "v": v, "k_a": a, "_row_kind": kind}
+        for a, b, v, kind in (
+            (1, "x", "one", "+I"),
+            (1, "y", "two", "+I"),
+            (2, "x", "three", "+I"),
+            (1, "x", "four", "+U"),
+            (2, "x", None, "-D"),
+        )
+    ]
+    both.write(rows)
+    assert both.messages().count(({"a": 1, "b": "y"}, {"v": "two"})) == 1
+    found = sorted(both.snapshot(), key=lambda each: each["k_b"])
+    assert [(each["k_a"], each["k_b"], each["v"]) for each in found] == [
+        (1, "x", "four"),
+        (1, "y", "two"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ({"mode": "specific-offsets", "specific-offsets": "partition:0,offset:2"}, [("eu", 2)]),
+        ({"mode": "specific-offsets", "specific-offsets": "partition:0,offset:0"}, []),
+        ({"mode": "timestamp", "timestamp-millis": str(LATELY + 3000)}, [("eu", 2)]),
+        ({"mode": "timestamp", "timestamp-millis": str(LATELY)}, []),
+        ({"mode": "latest-offset"}, [("eu", 3), ("us", 1)]),
+    ],
+)
+def test_a_bounded_read_gives_the_table_as_it_was_there(upsert_table, kafka, bounds, expected):
+    from confluent_kafka import Producer
+
+    counts = upsert_table(1, **{f"scan.bounded.{key}": value for key, value in bounds.items()})
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for at, (region, views) in enumerate((("eu", 1), ("eu", 2), ("us", 1), ("eu", 3)), start=1):
+        value = f'{{"region": "{region}", "views": {views}}}'
+        key = f'{{"region": "{region}"}}'
+        producer.produce(counts.topic, value, key, timestamp=LATELY + at * 1000)
+    producer.flush()
+    found = sorted((each["region"], each["views"]) for each in counts.snapshot())
+    assert found == expected
 
 
 def test_a_delete_needs_no_values_where_columns_are_not_null(upsert_table):
@@ -123,9 +181,8 @@ def test_the_buffer_is_emptied_when_it_has_enough_keys(upsert_table):
         1, **{"sink.buffer-flush.max-rows": "2", "sink.buffer-flush.interval": "1 h"}
     )
     counts.write([row("a", 1), row("a", 2), row("b", 1), row("a", 3), row("a", 3, "-D")])
-    # Rows are looked at in groups of that size, so a key may be overtaken once more.
-    values = [value and value["views"] for _, value in counts.messages()]
-    assert values == [1, 3, None]
+    found = [(key["region"], value and value["views"]) for key, value in counts.messages()]
+    assert found == [("a", 2), ("b", 1), ("a", None)]
 
 
 def test_rows_of_a_null_key_are_handled_by_the_failure_policy(upsert_table, kafka):
@@ -140,6 +197,31 @@ def test_rows_of_a_null_key_are_handled_by_the_failure_policy(upsert_table, kafk
         counts.changes()
     counts.options["scan.deser.failure-handler"] = "skip"
     assert counts.changes() == [row("us", 2, "+U")]
+
+
+def test_null_keys_and_keys_that_are_ignored_are_counted(upsert_table, kafka, monkeypatch):
+    from confluent_kafka import Producer
+
+    told = []
+    monkeypatch.setattr(
+        "streamcore_kafka.reading.report", lambda table, side, counts, *_: told.append(counts)
+    )
+    counts = upsert_table(1, **{"key.json.ignore-parse-errors": "true"})
+    counts.options |= {
+        "scan.deser.failure-handler": "skip",
+        "value.fields-include": "EXCEPT_KEY",
+    }
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for key, value in (
+        (None, b'{"views": 1}'),
+        (b"garbage", b'{"views": 2}'),
+        (b"garbage", None),
+        (b'{"region": "us"}', b'{"views": 4}'),
+    ):
+        producer.produce(counts.topic, value, key)
+    producer.flush()
+    assert counts.changes() == [row("us", 4, "+U")]
+    assert (told[0]["skipped"], told[0]["ignored"]) == (1, 2)
 
 
 def test_partitions_are_those_of_the_java_client(upsert_table):
@@ -188,6 +270,17 @@ def java_partition(key, count):
             ),
             False,
             "x: metadata key 'value.source.table' does not exist",
+        ),
+        (
+            Table((Column("a", "INT"), Column("n", "BIGINT", metadata="batch")), "t", ("a",)),
+            False,
+            "n: metadata key 'batch' does not exist",
+        ),
+        (
+            Table((Column("a", "ARRAY<INT>"), Column("b", "INT")), "t", ("a",)),
+            False,
+            "PRIMARY KEY: column 'a' is ARRAY<INT>, and keys of that type cannot be compared; "
+            "choose columns of simple types",
         ),
     ],
 )

@@ -71,6 +71,16 @@ def test_reading_starts_at_the_beginning():
             "'exactly-once'",
         ),
         (
+            {"properties.partitioner": "random"},
+            "properties.partitioner: 'random' is not one of murmur2, murmur2_random: rows of one "
+            "key must stay in the partition that every other client looks for them in",
+        ),
+        (
+            {"changelog.normalize.ttl": "1 h"},
+            "changelog.normalize.ttl: has no effect without 'changelog.normalize'; set that to "
+            "'true', or remove this",
+        ),
+        (
             {"scan.bounded.mode": "specific-offsets"},
             "scan.bounded.specific-offsets: required when 'scan.bounded.mode' is "
             "'specific-offsets'",

@@ -142,7 +142,7 @@ def test_no_row_is_late_for_an_aggregate_without_a_window(explained):
     [
         (
             "SELECT region, COUNT(*), 1, 1 FROM orders GROUP BY region",
-            ", 'changelog.normalize.ttl' = '1 h'",
+            ", 'changelog.normalize' = 'true', 'changelog.normalize.ttl' = '1 h'",
             "'orders' forgets rows that no longer change",
         ),
         (

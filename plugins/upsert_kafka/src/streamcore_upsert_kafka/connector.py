@@ -23,7 +23,7 @@ from streamcore.table import INSERT_ONLY
 from streamcore_kafka.connector import Kafka
 from streamcore_kafka.metadata import metadata_keys
 from streamcore_kafka.offsets import Startup
-from streamcore_kafka.validation import table_problems
+from streamcore_kafka.validation import table_problems, text
 
 from .aliyun import aliyun_problems
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 UPSERTS = frozenset({"+U", "-D"})
 NORMALIZED = frozenset({"+I", "-U", "+U", "-D"})
 WRITABLE = frozenset({"+I", "+U", "-D"})
+_AS_JAVA = ("murmur2", "murmur2_random")
 
 
 def _refused(reason: str) -> Callable[[object], str]:
@@ -131,6 +132,18 @@ class UpsertKafka(Kafka):
                 f"'{self.partitioner.identifier}' "
                 + _refused("rows of one key must stay in one partition")(None),
             )
+        chosen = text(self.properties.get("partitioner"))
+        if chosen and chosen not in _AS_JAVA:
+            yield Problem(
+                "properties.partitioner",
+                f"'{chosen}' is not one of {', '.join(_AS_JAVA)}: rows of one key must stay in the "
+                "partition that every other client looks for them in",
+            )
+        if self.normalize_ttl is not None and not self.normalize:
+            yield Problem(
+                "changelog.normalize.ttl",
+                "has no effect without 'changelog.normalize'; set that to 'true', or remove this",
+            )
         if bool(self.buffer_rows) != bool(self.buffer_interval):
             yield Problem(
                 "sink.buffer-flush.max-rows",
@@ -166,6 +179,14 @@ class UpsertKafka(Kafka):
                 "deletes; declare PRIMARY KEY (columns) NOT ENFORCED",
             )
             return
+        for name in table.primary_key:
+            column = table.by_name.get(name)
+            if column is not None and column.field.type.num_fields:
+                yield Problem(
+                    "PRIMARY KEY",
+                    f"column '{name}' is {column.type}, and keys of that type cannot be compared; "
+                    "choose columns of simple types",
+                )
         plain = dataclasses.replace(table, primary_key=())
         yield from table_problems(self.keyed(table), plain, writing=writing)
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from .connector import UpsertKafka
 
 
+GROUP = 10_000
+"""From so many keys on, the buffer looks at groups of rows."""
+
+
 class UpsertWriter(KafkaWriter):
     """Writes a DataFrame of changes, also one handed to foreachBatch."""
 
@@ -52,16 +56,49 @@ def reduced(
 ) -> Iterator[pa.RecordBatch]:
     """Hand on only the latest row of each key, whenever enough keys or enough time have come up."""
     if not kafka.buffer_rows:
-        yield from batches
-        return
-    buffer = LatestRows(keys)
+        return batches
     seconds = kafka.buffer_interval.total_seconds()
+    by = _by_row if kafka.buffer_rows < GROUP else _by_group
+    return by(map(without_the_past, batches), keys, kafka.buffer_rows, seconds)
+
+
+def _by_row(
+    batches: Iterator[pa.RecordBatch], keys: tuple[str, ...], most: int, seconds: float
+) -> Iterator[pa.RecordBatch]:
+    """Look at every row: with few keys to collect, groups of rows would be too small to be fast."""
+    held: pa.RecordBatch | None = None
     emitted = time.monotonic()
-    for changes in batches:
-        batch = without_the_past(changes)
-        for first in range(0, batch.num_rows, kafka.buffer_rows):
-            buffer.add(batch.slice(first, kafka.buffer_rows))
-            if buffer.count() >= kafka.buffer_rows or time.monotonic() - emitted >= seconds:
+    for batch in batches:
+        rows = batch if held is None else pa.concat_batches([held, batch])
+        ready: list[int] = []
+        waiting: dict[tuple[int, ...], int] = {}
+        codes = [rows.column(name).dictionary_encode().indices.to_pylist() for name in keys]
+        for place, key in enumerate(zip(*codes, strict=True)):
+            waiting[key] = place
+            if len(waiting) >= most:
+                ready += sorted(waiting.values())
+                waiting.clear()
+        if time.monotonic() - emitted >= seconds:
+            ready += sorted(waiting.values())
+            waiting.clear()
+        if ready:
+            emitted = time.monotonic()
+            yield rows.take(pa.array(ready, pa.int64()))
+        held = rows.take(pa.array(sorted(waiting.values()), pa.int64()))
+    if held is not None and held.num_rows:
+        yield held
+
+
+def _by_group(
+    batches: Iterator[pa.RecordBatch], keys: tuple[str, ...], most: int, seconds: float
+) -> Iterator[pa.RecordBatch]:
+    """Look at groups of as many rows as there may be keys; a few rows less may remain by that."""
+    buffer = LatestRows(keys)
+    emitted = time.monotonic()
+    for batch in batches:
+        for first in range(0, batch.num_rows, most):
+            buffer.add(batch.slice(first, most))
+            if buffer.count() >= most or time.monotonic() - emitted >= seconds:
                 yield from _batches(buffer)
                 emitted = time.monotonic()
     yield from _batches(buffer)
