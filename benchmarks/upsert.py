@@ -7,6 +7,7 @@ import itertools
 import json
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

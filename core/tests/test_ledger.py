@@ -1,10 +1,13 @@
 """The checker is checked: each fault planted into a good history is found, and only that one."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
 from streamcore.testing.ledger import Ledger, LiveReader, Seen, compare, read_to_end
-from streamcore.testing.ledger.report import BEGIN, END, Line, write
+from streamcore.testing.ledger.report import BEGIN, END, Line, _name, write
+from streamcore.testing.ledger.scenario import Scale, seeded
+from streamcore.testing.services.kinesis.faults import Fate
 
 SENT = {"a": 40, "b": 25, "c": 1}
 
@@ -106,6 +109,59 @@ def test_equal_seeds_give_equal_ledgers(kafka, kafka_topic):
         ledger.send(100)
         sent.append(ledger.sent)
     assert sent[0] == sent[1] != sent[2]
+
+
+def test_pinned_keys_stay_in_their_partition_and_new_partitions_get_keys(monkeypatch):
+    homes = {}
+
+    class Producer:
+        def produce(self, topic, value, key, partition):
+            homes.setdefault(key, set()).add(partition)
+
+        def poll(self, timeout): ...
+
+        def flush(self, timeout):
+            return 0
+
+    ledger = Ledger("", "t", keys=20, seed=1)
+    monkeypatch.setattr(ledger, "_producer", Producer)
+    ledger.pin(2)
+    ledger.send(200)
+    assert {frozenset(each) for each in homes.values()} == {frozenset({0}), frozenset({1})}
+    ledger.pin(4)
+    ledger.send(400)
+    assert {len(each) for each in homes.values()} == {1}
+    assert set.union(*homes.values()) == {0, 1, 2, 3}
+
+
+def test_a_bound_is_what_was_promised_in_a_soak_and_more_beside_other_tests(monkeypatch):
+    monkeypatch.setenv("STREAMCORE_SEED", "5")
+    small, full = seeded(Scale(1, {"rows": 1})), seeded(Scale(1, {"rows": 1}, soak=True))
+    assert (small.bound(60), full.bound(60)) == (600, 60)
+    assert small.seed == full.seed == 5
+
+
+def test_faults_of_kinesis_are_drawn_again_from_an_equal_seed():
+    fate = Fate()
+
+    def drawn(seed):
+        fate.draw_from(seed)
+        return [fate.happens(0.5, "throttle") for _ in range(50)]
+
+    assert drawn(5) == drawn(5) != drawn(6)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shown"),
+    [
+        ("full", "late ends"),
+        ("debezium-json-full", "late ends (debezium-json)"),
+        ("small-INT", "late ends (INT)"),
+    ],
+)
+def test_the_report_tells_apart_what_one_test_is_run_with(chosen, shown):
+    item = SimpleNamespace(originalname="test_late_ends", callspec=SimpleNamespace(id=chosen))
+    assert _name(item) == shown
 
 
 def test_the_report_replaces_its_own_rows_and_keeps_the_rest(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -9,7 +10,6 @@ from streamcore.registry import installed
 from streamcore.spark.task import Task
 from streamcore.testing.ledger import Copy, CopyEnded, Ledger, LiveReader, compare, read_to_end
 from streamcore.testing.ledger import job as copying
-from streamcore.testing.ledger.scenario import seeded
 from streamcore.testing.services import KafkaBroker
 from streamcore.testing.services.kafka import unique_name
 from streamcore_kafka.messages import Messages
@@ -22,14 +22,6 @@ def pytest_configure(config):
     name = "streamcore.testing.ledger.report"
     if not config.pluginmanager.has_plugin(name):
         config.pluginmanager.import_plugin(name)
-
-
-@pytest.fixture
-def scale(request):
-    """How much of the fault this run gets, and its seed."""
-    chosen = seeded(request.param)
-    print(f"seed {chosen.seed}: repeat with STREAMCORE_SEED={chosen.seed}")
-    return chosen
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +54,10 @@ class Here(Copy):
     def start(self, failpoint="", *, once=False):
         assert not failpoint, "failpoints are for processes"
         self.query = copying.start(self._spark, self.plan(once=once))
+
+    @property
+    def leader(self):
+        return os.getpid()
 
     def said(self):
         return str(self.query.exception() or "")
@@ -121,10 +117,18 @@ class Bench:
             assert self.restarts < 20, self.copy.said()
             self.copy.start()
 
-    def recovers(self, more, timeout=300):
-        """Send more rows after a fault has healed; the seconds until the copy has them all."""
+    def recovers(self, more, timeout=1200):
+        """Send more rows after a fault has healed; the seconds until the copy went on.
+
+        That is bounded, from the heal on; how long it takes to catch up depends on how much waits.
+        """
+        seen, healed = self.live.distinct, time.monotonic()
         self.ledger.send(more)
-        return self.live.wait_for(self.ledger.rows, timeout, self.revive)
+        left = self.scale.bound(60) - (time.monotonic() - healed)
+        self.live.wait_for(seen + 1, left, self.revive)
+        seconds = time.monotonic() - healed
+        self.live.wait_for(self.ledger.rows, timeout, self.revive)
+        return seconds
 
     def verdict(self, ordered=True):
         """End the job and compare what was sent with what readers saw."""

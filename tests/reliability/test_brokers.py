@@ -49,15 +49,17 @@ def test_leaders_and_coordinators_killed_one_by_one_lose_nothing(cluster, bench,
     10, small={"rows": 2_000, "seconds": 3}, full={"rows": 300_000, "seconds": 90}, always=False
 )
 def test_a_broker_that_freezes_only_delays(cluster, bench, spark, scale):
+    """Each freeze has its own rows, which are sent while it lasts."""
     dice = random.Random(scale.seed)
     bench = bench(cluster, partitions=3, spark=spark)
+    bench.copy.source["scan.max-rows-per-batch"] = str(max(500, scale.rows // 50))
     bench.copy.start()
-    bench.ledger.send(scale.rows // 4)
+    bench.ledger.send(100)
     bench.copy.wait_batch()
     seconds = []
     for freeze in (5, 45, scale.seconds) if scale.seconds > 45 else (scale.seconds,):
         node = dice.choice(cluster.nodes)
-        bench.ledger.keep_sending(scale.rows // 4, pieces=20, pause=0.05)
+        bench.ledger.keep_sending(scale.rows, pieces=20, pause=freeze / 20)
         node.pause()
         try:
             time.sleep(freeze)
@@ -95,18 +97,19 @@ def away(proxy):
     proxy.cut()
 
 
-@scenario(11, small={"rows": 3_000, "seconds": 1}, full={"rows": 300_000, "seconds": 60})
+@scenario(11, small={"rows": 400, "seconds": 1}, full={"rows": 300_000, "seconds": 60})
 def test_a_network_that_holds_loses_resets_or_crawls_only_delays(broker, bench, spark, scale):
+    """Each fault has its own rows."""
     bench = bench(broker, spark=spark)
     bench.copy.source["scan.max-rows-per-batch"] = str(max(500, scale.rows // 50))
     bench.copy.start()
-    bench.ledger.send(scale.rows // 4)
+    bench.ledger.send(scale.rows)
     bench.copy.wait_batch()
     faults = [hold, deaf, mute, reset, crawl, away]
     random.Random(scale.seed).shuffle(faults)
     seconds = []
     for fault in faults:
-        bench.ledger.send(scale.rows // 8)
+        bench.ledger.send(scale.rows)
         fault(broker.proxy)
         time.sleep(scale.seconds)
         broker.proxy.heal()

@@ -28,7 +28,9 @@ def emulator():
 
 
 @pytest.fixture(autouse=True)
-def without_faults(emulator):
+def fate(emulator, scale):
+    """Faults are drawn from the seed of the test, and end with it."""
+    emulator.proxy.fate.draw_from(scale.seed)
     yield
     emulator.faults.clear()
 

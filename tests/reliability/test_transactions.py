@@ -61,13 +61,19 @@ def test_a_late_end_of_one_transaction_never_ends_the_next(broker, a_writer, sca
     writer.verify(scale.seed)
 
 
-@scenario(14, small={"batches": 1}, full={"batches": 20})
+@scenario(
+    14,
+    small={"batches": 1, "timeout": 2, "encode": 4},
+    full={"batches": 20, "timeout": 10, "encode": 30},
+)
 def test_a_transaction_that_took_too_long_names_the_option_and_is_repeated(broker, a_writer, scale):
-    writer = a_writer(broker, **{"properties.transaction.timeout.ms": "2000"})
+    """It may be open for `timeout` seconds, and encoding its rows takes `encode`."""
+    limit = scale.timeout * 1000
+    writer = a_writer(broker, **{"properties.transaction.timeout.ms": str(limit)})
     for batch in range(scale.batches):
         with pytest.raises(TransactionRefused) as refused:
-            writer.write(batch, 10, run=f"slow-{batch}", between=lambda: time.sleep(4))
-        assert "'properties.transaction.timeout.ms' (2000 ms)" in str(refused.value)
+            writer.write(batch, 10, run=f"slow-{batch}", between=lambda: time.sleep(scale.encode))
+        assert f"'properties.transaction.timeout.ms' ({limit} ms)" in str(refused.value)
         writer.write(batch, 10, run=f"quick-{batch}")
     writer.verify(scale.seed)
 
@@ -92,10 +98,13 @@ def test_a_marker_that_expired_after_the_commit_is_an_error_and_not_a_repetition
 
 @scenario(13, small={"rows": 500, "seconds": 3}, full={"rows": 50_000, "seconds": 300})
 def test_a_transaction_that_hangs_on_the_source_is_named_and_waited_for(
-    broker, bench, spark, scale, capfd
+    broker, bench, spark, scale
 ):
-    """Rows behind it are not read until it ends; what runs for what is there ends before it."""
-    bench = bench(broker, partitions=1, spark=spark)
+    """Rows behind it are not read until it ends; what runs for what is there ends before it.
+
+    A soak runs the job as a process, and has the time to wait for its warning.
+    """
+    bench = bench(broker, partitions=1, spark=None if scale.soak else spark)
     bench.copy.source["properties.isolation.level"] = "read_committed"
     bench.ledger.send(scale.rows)
     foreign = Producer(
@@ -115,7 +124,12 @@ def test_a_transaction_that_hangs_on_the_source_is_named_and_waited_for(
     assert bench.copy.wait() == 0
     bench.live.wait_for(before, 60)
     bench.copy.start()
-    time.sleep(scale.seconds)
+    began = time.monotonic()
+    if scale.soak:
+        place = f"topic '{bench.ledger.topic}' partition 0: a transaction that is still open at"
+        wait_for(lambda: place in bench.copy.said(), scale.bound(60))
+        scale.measured["named after"] = f"{time.monotonic() - began:.1f} s"
+    time.sleep(max(0, scale.seconds - (time.monotonic() - began)))
     assert bench.live.distinct == before
     foreign.abort_transaction(30)
     scale.measured["went on after"] = f"{bench.wait_for_all(60):.1f} s"

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from streamcore import ROW_KINDS
 from streamcore.testing.codec import build
+from streamcore.testing.ledger import scenario
 from streamcore.types import arrow_schema
 from streamcore_formats import csv_read, json_layout
 from streamcore_formats.decoding import TwoPathDecoder, doubt_everything
@@ -217,9 +218,10 @@ def test_a_few_thousand_mutated_messages_harm_nobody(identifier):
     assert fuzz(identifier, seed=1, batches=6) == 2400
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
+@scenario(24, small={"batches": 6}, full={"batches": 480}, always=False)
 @pytest.mark.parametrize("identifier", FORMATS)
-def test_a_million_mutated_messages_harm_nobody(identifier):
+def test_a_million_mutated_messages_harm_nobody(identifier, scale):
     """A quarter of the messages are pristine, so that a million over all formats are not."""
-    assert fuzz(identifier, seed=2, batches=480) == 192_000
+    messages = fuzz(identifier, seed=scale.seed, batches=scale.batches)
+    assert messages == scale.batches * BATCH
+    scale.measured["messages"] = f"{messages:,}"

@@ -6,6 +6,7 @@ import random
 
 import pyarrow as pa
 import pytest
+from streamcore.testing.ledger import scenario
 from streamcore.types import arrow_schema
 from streamcore_formats.avro import client
 from streamcore_formats.avro.confluent import AvroConfluent
@@ -142,8 +143,9 @@ def test_a_few_thousand_mutated_messages_harm_nobody(identifier):
     assert fuzz(identifier, seed=1, batches=12) > 1_000
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
+@scenario(24, small={"batches": 12}, full={"batches": 800}, always=False)
 @pytest.mark.parametrize("identifier", PLUGINS)
-def test_many_mutated_messages_harm_nobody(identifier):
-    assert fuzz(identifier, seed=2, batches=660) > 90_000
+def test_many_mutated_messages_harm_nobody(identifier, scale):
+    mutants = fuzz(identifier, seed=scale.seed, batches=scale.batches)
+    assert mutants >= scale.batches * 5  # of 400 messages, that many or most are changed
+    scale.measured["mutants"] = f"{mutants:,}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from streamcore import ConnectionFailed, RecordError
 from streamcore.failures import BadRecord
 from streamcore.registry import installed
+from streamcore.testing.ledger import scenario
 from streamcore_kafka.deadletters import dead_letter_sender
 
 
@@ -59,3 +62,23 @@ def test_a_dead_letter_that_cannot_be_sent_is_not_dropped(kafka, kafka_topic):
     large = BadRecord("there", "why", None, b"x" * 2_000_000, PLACE)
     with pytest.raises(RecordError, match="a message of 2000000 bytes is too large; raise"):
         sender(kafka, topic)([large])
+
+
+@scenario(28, small={"letters": 100}, full={"letters": 1_000})
+def test_one_letter_among_many_that_cannot_be_sent_is_told_and_sent_again_with_all(
+    kafka, kafka_topic, records, scale
+):
+    dice = random.Random(scale.seed)
+    small, roomy = kafka_topic(config={"max.message.bytes": "10000"}), kafka_topic()
+    letters = [
+        BadRecord("there", "why", None, f"{n}".encode().ljust(dice.randrange(10, 200)), PLACE)
+        for n in range(scale.letters)
+    ]
+    letters.insert(
+        dice.randrange(scale.letters),
+        BadRecord("there", "why", None, dice.randbytes(20_000), PLACE),
+    )
+    with pytest.raises(ConnectionFailed, match=f"topic '{small}': .*[Mm]essage size too large"):
+        sender(kafka, small)(letters)
+    sender(kafka, roomy)(letters)
+    assert [message.value() for message in records(roomy)] == [each.value for each in letters]

@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
+from streamcore.testing.ledger import scenario
 
 JOB = """
 import json, os, sys
@@ -55,10 +55,10 @@ query.start().awaitTermination()
 class Writer(threading.Thread):
     """Puts numbered records, each key's in order, while shards split and merge under it."""
 
-    def __init__(self, client, stream, count, every):
+    def __init__(self, client, stream, count, every, seed):
         super().__init__(daemon=True)
         self.client, self.stream, self.count, self.every = client, stream, count, every
-        self.dice, self.reshards = random.Random(4), 0
+        self.dice, self.reshards = random.Random(seed), 0
 
     def run(self):
         due = time.monotonic() + self.every
@@ -128,17 +128,16 @@ def batches(home):
     return [json.loads(path.read_text()) for path in sorted(home.glob("batch-*.json"))]
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize(
-    ("count", "every", "worker_kills", "job_kills"),
-    [
-        pytest.param(2_000, 2.0, 2, 1, id="short"),
-        pytest.param(50_000, 3.0, 12, 4, id="long", marks=pytest.mark.soak),
-    ],
+@scenario(
+    20,
+    small={"records": 2_000, "seconds": 2, "workers": 2, "jobs": 1},
+    full={"records": 50_000, "seconds": 3, "workers": 12, "jobs": 4},
 )
 def test_nothing_is_lost_or_read_twice_and_keys_keep_their_order(
-    kinesis, kinesis_stream, options, tmp_path, count, every, worker_kills, job_kills
+    kinesis, kinesis_stream, options, tmp_path, scale
 ):
+    """A reshard every few seconds, while Python workers and whole jobs are killed."""
+    count, worker_kills, job_kills = scale.records, scale.workers, scale.jobs
     stream = kinesis_stream(shards=2)
     given = options(
         stream,
@@ -148,10 +147,10 @@ def test_nothing_is_lost_or_read_twice_and_keys_keep_their_order(
             "source.shard.discovery.interval": "1 s",
         },
     )
-    writer = Writer(kinesis.client(direct=True), stream, count, every)
+    writer = Writer(kinesis.client(direct=True), stream, count, scale.seconds, scale.seed)
     writer.start()
     done = {"worker": 0, "job": 0}
-    dice = random.Random(5)
+    dice = random.Random(scale.seed)
     deadline = time.monotonic() + 3000
     job, wounded = start(given, tmp_path), False
     try:

@@ -9,13 +9,13 @@ import sys
 import time
 from collections import Counter
 
-import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as F
 from streamcore import Column, Table
 from streamcore.registry import installed
 from streamcore.spark.carrier import pack
 from streamcore.spark.types import spark_schema
+from streamcore.testing.ledger import scenario
 
 KIND = Column("_row_kind", "STRING", metadata="row-kind", virtual=True)
 COLUMNS = (Column("id", "BIGINT", nullable=False), Column("word", "STRING"))
@@ -70,27 +70,28 @@ def latest(servers, topic):
     return found
 
 
-@pytest.mark.parametrize(
-    "guarantee",
-    [
-        pytest.param("", id="at-least-once"),
-        pytest.param(EXACTLY, id="exactly-once", marks=pytest.mark.soak),
-    ],
-)
-def test_words_are_counted_right_although_the_job_is_killed(
-    kafka, kafka_topic, tmp_path, guarantee
+def test_words_are_counted_right_although_the_job_is_killed(kafka, kafka_topic, tmp_path):
+    count_words(kafka, kafka_topic, tmp_path, "", random.Random(3), 3_000)
+
+
+@scenario(1, small={"rows": 3_000}, full={"rows": 30_000}, always=False)
+def test_words_are_counted_right_in_transactions_although_the_job_is_killed(
+    kafka, kafka_topic, tmp_path, scale
 ):
+    count_words(kafka, kafka_topic, tmp_path, EXACTLY, random.Random(scale.seed), scale.rows)
+
+
+def count_words(kafka, kafka_topic, tmp_path, guarantee, dice, rows):
     servers = kafka.bootstrap_servers
     source, target = kafka_topic(2), kafka_topic(4, {"cleanup.policy": "compact"})
     script = SCRIPT.format(
         source=source,
         target=target,
         servers=servers,
-        batch=400,
+        batch=max(400, rows // 20),
         guarantee=guarantee.format(target=target),
     )
-    dice = random.Random(3)
-    words = [f"word-{dice.randrange(50)}" for _ in range(3000)]
+    words = [f"word-{dice.randrange(50)}" for _ in range(rows)]
     expected = dict(Counter(words))
 
     produce(servers, source, words[:1000])
@@ -146,12 +147,11 @@ def stop(job):
         job.wait()
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
+@scenario(3, small={"keys": 10_000}, full={"keys": 1_000_000}, always=False)
 def test_a_million_keys_of_state_are_taken_up_again_within_a_minute(
-    spark, kafka, kafka_topic, tmp_path
+    spark, kafka, kafka_topic, tmp_path, scale
 ):
-    topic, keys = kafka_topic(4), 1_000_000
+    topic, keys = kafka_topic(4), scale.keys
     options = {
         "topic": topic,
         "properties.bootstrap.servers": kafka.bootstrap_servers,
@@ -185,7 +185,8 @@ def test_a_million_keys_of_state_are_taken_up_again_within_a_minute(
     write(1_000, "second")
     found, seconds = run()
     assert found == {"-U": 1_000, "+U": 1_000}
-    assert seconds <= 60
+    assert seconds <= scale.bound(60)
+    scale.measured["taken up again in"] = f"{seconds:.0f} s"
 
 
 def kinds(batch):

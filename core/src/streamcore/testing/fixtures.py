@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from streamcore.registry import Registry
+    from streamcore.testing.ledger.scenario import Scale
     from streamcore.testing.services import SparkConnect
     from streamcore.testing.services.kafka import KafkaAddress
     from streamcore.testing.services.kinesis import KinesisAddress
@@ -23,6 +24,16 @@ def registry() -> Registry:
     from streamcore.registry import installed
 
     return installed()
+
+
+@pytest.fixture
+def scale(request: pytest.FixtureRequest) -> Scale:
+    """How much of a fault a `scenario` meets in this run, and the seed of the run."""
+    from streamcore.testing.ledger.scenario import seeded
+
+    chosen = seeded(request.param)
+    print(f"seed {chosen.seed}: repeat with STREAMCORE_SEED={chosen.seed}")
+    return chosen
 
 
 @pytest.fixture(scope="session")

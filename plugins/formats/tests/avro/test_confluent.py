@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import random
 from decimal import Decimal
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegis
 from streamcore import OptionError, RecordError
 from streamcore.testing import decode, encode
 from streamcore.testing.contracts import FormatContract
+from streamcore.testing.ledger import scenario
 from streamcore.types import arrow_schema
 from streamcore_formats.avro.confluent import AvroConfluent
 from streamcore_formats.avro.schema import parse
@@ -200,6 +202,39 @@ def test_versions_may_alternate_within_a_batch(client, options, subject):
         if n != 50
     ]
     assert decoded.origin.to_pylist() == [n for n in range(200) if n != 50]
+
+
+VERSIONS = (
+    ("int", "INT NOT NULL", lambda n: n),
+    ("long", "BIGINT NOT NULL", lambda n: n),
+    (["null", "long"], "BIGINT", lambda n: n if n % 3 else None),
+    ("string", "STRING NOT NULL", lambda n: f"number {n}"),  # does not fit the table
+)
+
+
+@scenario(26, small={"messages": 500}, full={"messages": 100_000})
+def test_schemas_in_any_order_give_exact_rows_and_one_that_does_not_fit_reasons(
+    client, options, subject, scale
+):
+    dice = random.Random(scale.seed)
+    drawn = [dice.randrange(len(VERSIONS)) for _ in range(scale.messages)]
+    messages = {}
+    for version, (avro, sql, value) in enumerate(VERSIONS):
+        numbers = [n for n, each in enumerate(drawn) if each == version]
+        columns = {"id": "INT NOT NULL", "a": sql}
+        rows = [{"id": n, "a": value(n)} for n in numbers]
+        sent = send(
+            client, f"{subject}-{version}", record(("id", "int"), ("a", avro)), columns, rows
+        )
+        messages |= zip(numbers, sent, strict=True)
+    decoder = AvroConfluent(url=options["url"]).decoder(arrow_schema({"id": "INT", "a": "BIGINT"}))
+    for first in range(0, scale.messages, 5_000):
+        batch = range(first, min(first + 5_000, scale.messages))
+        decoded = decoder.decode([messages[n] for n in batch])
+        assert [first + n for n, _ in decoded.rejected] == [n for n in batch if drawn[n] == 3]
+        assert decoded.rows.to_pylist() == [
+            {"id": n, "a": VERSIONS[drawn[n]][2](n)} for n in batch if drawn[n] != 3
+        ]
 
 
 def test_a_required_column_the_writer_does_not_have_is_named(client, options, subject):

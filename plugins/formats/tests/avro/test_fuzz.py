@@ -4,6 +4,7 @@ import random
 
 import pyarrow as pa
 import pytest
+from streamcore.testing.ledger import scenario
 from streamcore.types import arrow_schema
 from streamcore_formats.avro.flatten import flattener
 from streamcore_formats.avro.plain import Avro
@@ -88,8 +89,9 @@ def test_broken_datums_are_judged_alike(columns):
     assert 0 < judge(columns, 4, 500, 1) < 2_000
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(3_600)
+@scenario(24, small={"batches": 4}, full={"batches": 250}, always=False)
 @pytest.mark.parametrize("columns", TABLES, ids=lambda columns: "-".join(columns.values()))
-def test_a_million_broken_datums_are_judged_alike(columns):
-    assert judge(columns, 250, 1_000, 2) > 0
+def test_a_million_broken_datums_are_judged_alike(columns, scale):
+    good = judge(columns, scale.batches, 1_000, scale.seed)
+    assert 0 < good < scale.batches * 1_000
+    scale.measured["datums"] = f"{scale.batches * 1_000:,}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from ..services.listening import family
 
 JOB = f"{__package__}.job"
 
@@ -60,6 +63,20 @@ class Copy:
     def process(self) -> subprocess.Popen[bytes]:
         """The one started last."""
         return self.processes[-1]
+
+    @property
+    def leader(self) -> int:
+        """The process below which its JVM and its workers run."""
+        return self.process.pid
+
+    def workers(self) -> list[int]:
+        """The processes that run its tasks: its JVM's Python daemon and the daemon's children."""
+        found = []
+        for pid in family(self.leader):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if b"pyspark.daemon\0pyspark.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+        return found
 
     @property
     def log(self) -> Path:

@@ -19,6 +19,8 @@ class Ledger:
         self._servers = servers
         self._keys = [f"k{number}" for number in range(keys)]
         self._random = random.Random(seed)
+        self._homes: dict[str, int] = {}
+        self._partitions = 0
         self._aborted = 0
         self._lock = threading.Lock()
         self._running: threading.Thread | None = None
@@ -39,6 +41,20 @@ class Ledger:
                 self._produce(producer, key, self.sent[key], ballast)
                 self.sent[key] += 1
             _deliver(producer)
+
+    def pin(self, partitions: int) -> None:
+        """Keep each key in one partition, so that its order outlives new ones; those get keys, too.
+
+        Call it again when there are more partitions.
+        """
+        with self._lock:
+            for number, key in enumerate(self._keys):
+                self._homes.setdefault(key, number % partitions)
+            for partition in range(self._partitions or partitions, partitions):
+                new = [f"p{partition}k{number}" for number in range(5)]
+                self._keys += new
+                self._homes |= dict.fromkeys(new, partition)
+            self._partitions = partitions
 
     def send_and_abort(self, count: int) -> None:
         """Write rows nobody may see: their transaction is taken back."""
@@ -88,7 +104,8 @@ class Ledger:
 
     def _produce(self, producer: Any, key: str, sequence: int, ballast: str) -> None:
         value = f'{{"key":"{key}","seq":{sequence},"pad":"{ballast}"}}'
-        producer.produce(self.topic, value.encode(), key.encode())
+        home = self._homes.get(key, -1)  # -1: wherever its hash puts it
+        producer.produce(self.topic, value.encode(), key.encode(), home)
         if sequence % 1000 == 0:
             producer.poll(0)
 

@@ -29,6 +29,7 @@ class Line:
     scale: str
     result: str
     seed: int
+    seconds: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.name} · {self.scale} · {self.result} · seed {self.seed}"
@@ -46,9 +47,17 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, Any]
         details = "; ".join(f"{name} {value}" for name, value in scale.measured.items())
         outcome = "passed" if report.passed else "FAILED"
         result = f"{outcome} in {call.duration:.0f} s" + (f": {details}" if details else "")
-        name = item.originalname.removeprefix("test_").replace("_", " ")
-        _lines.append(Line(scale.number, name, str(scale), result, scale.seed))
+        _lines.append(
+            Line(scale.number, _name(item), str(scale), result, scale.seed, call.duration)
+        )
     return report
+
+
+def _name(item: Any) -> str:
+    """The test's sentence, and of what it is told if there are several."""
+    name = str(item.originalname).removeprefix("test_").replace("_", " ")
+    others = re.sub(r"(^|-)(small|full)(?=-|$)", "", item.callspec.id).strip("-")
+    return f"{name} ({others})" if others else name
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -58,6 +67,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section("reliability")
     for line in sorted(_lines, key=lambda line: line.number):
         terminalreporter.write_line(str(line))
+    together = sum(line.seconds for line in _lines)
+    terminalreporter.write_line(f"{len(_lines)} tests in {together:.0f} s, services apart")
     if target := os.environ.get(FILE):
         write(Path(target), _lines)
 

@@ -21,6 +21,8 @@ class Scale:
     """The test's row in docs/reliability.md."""
     figures: Mapping[str, int]
     seed: int = 0
+    soak: bool = False
+    """Whether this is the full form, which has the machine for itself."""
     measured: dict[str, str] = field(default_factory=dict)
     """What the report shows beside the result."""
 
@@ -29,19 +31,29 @@ class Scale:
             return int(figures[name])
         raise AttributeError(name)
 
+    def bound(self, seconds: float) -> float:
+        """How long something may take: as promised in a soak, ten times that beside other tests."""
+        return seconds if self.soak else 10 * seconds
+
     def __str__(self) -> str:
         return ", ".join(f"{count:,} {name}" for name, count in self.figures.items())
 
 
 def scenario(
-    number: int, *, full: Mapping[str, int], small: Mapping[str, int], always: bool = True
+    number: int,
+    *,
+    full: Mapping[str, int],
+    small: Mapping[str, int],
+    always: bool = True,
+    timeout: int = 7200,
 ) -> Callable[..., Any]:
     """Give a test its `scale`: a small one for every run, and the full one for soaks alone.
 
-    What is dear even when small is not run `always`; its small figures are then the least.
+    What is dear even when small is not run `always`; its small figures are then the least. A soak
+    is given up after `timeout` seconds.
     """
-    soak = [pytest.mark.soak, pytest.mark.timeout(7200)]
-    largest = Scale(number, _shrunk(small, full))
+    soak = [pytest.mark.soak, pytest.mark.timeout(timeout)]
+    largest = Scale(number, _shrunk(small, full), soak=True)
     sizes = [pytest.param(largest, id="full", marks=soak)]
     if always:
         least = Scale(number, small)
@@ -58,4 +70,4 @@ def _shrunk(small: Mapping[str, int], full: Mapping[str, int]) -> Mapping[str, i
 def seeded(scale: Scale) -> Scale:
     """The same scale with the seed of this run: from the environment, or a new one."""
     chosen = int(os.environ.get(SEED) or secrets.randbelow(2**31))
-    return Scale(scale.number, scale.figures, chosen)
+    return Scale(scale.number, scale.figures, chosen, scale.soak)

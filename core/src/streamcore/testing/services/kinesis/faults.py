@@ -102,6 +102,11 @@ class Fate:
         self._shards: dict[str, str] = {}
         self._recent_reads: dict[str, deque[float]] = {}
 
+    def draw_from(self, seed: int) -> None:
+        """Draw faults from this seed from now on, as a fate that begins with it would."""
+        with self._lock:
+            self.seed, self._random, self._reads = seed, random.Random(seed), 0
+
     def happens(self, share: float, name: str) -> bool:
         """Draw once; a fault that strikes is counted under its name."""
         with self._lock:
