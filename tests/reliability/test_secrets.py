@@ -43,7 +43,11 @@ from streamcore.testing.services.listening import family, listeners
 from streamcore.testing.services.process import free_port
 
 PROGRAM = str(Path(sys.executable).parent / "streamcore")
-NAMES = ("login", "registry", "token", "aws", "store", "oauth", "wrong")
+NAMES = (
+    *("login", "wrong", "oauth", "keystore", "truststore", "private"),  # Kafka
+    *("registry", "bearer", "certificate", "url"),  # a schema registry
+    *("access", "aws", "external", "endpoint"),  # Kinesis
+)
 LISTENERS = "addresses listened on"
 PLACES = ("applications", "environment", "sql?details=true", "jobs", "stages", "executors")
 
@@ -53,6 +57,11 @@ class Canaries:
 
     def __init__(self, seed):
         self.values = {name: f"canary{name}{seed:08x}end" for name in NAMES}
+
+    def of_key(self, text):
+        """A private key cannot be made up: its second line, which no other has, is the canary."""
+        self.values["private"] = text.splitlines()[2]
+        return text
 
     def __getitem__(self, name):
         return self.values[name]
@@ -91,53 +100,101 @@ def table(name, columns, **options):
     return f"CREATE TABLE {name} ({columns}) WITH (\n  {listed});\n"
 
 
-def script(broker, canaries, topics):
-    """Tables with a canary in each sensitive option, and statements that could tell of it."""
-    kafka = {"connector": "kafka", "format": "json", **secured(broker, canaries["login"])}
-    reading = {
+def tables(broker, canaries, topics, registry):
+    """Tables with a canary in each sensitive option, and in each URL."""
+    identity = broker.authority.issue("client")
+    kafka = {
+        "connector": "kafka",
+        **secured(broker, canaries["login"]),
+        "properties.ssl.truststore.password": canaries["truststore"],
+        "properties.ssl.keystore.type": "PEM",
+        "properties.ssl.keystore.key": canaries.of_key(identity.key.read_text()),
+        "properties.ssl.keystore.certificate.chain": identity.certificate.read_text(),
+        "properties.ssl.key.password": canaries["keystore"],
         "scan.startup.mode": "earliest-offset",
+    }
+    dead = {
         "scan.deser.failure-handler": "dead-letter",
         "scan.deser.failure-topic": topics["dead"],
     }
-    arn = "arn:aws:kinesis:us-east-1:123456789012:stream/s"
-    confluent = {
+    tokens = {
         "connector": "kafka",
         "topic": "t",
+        "format": "json",
         "properties.bootstrap.servers": "127.0.0.1:1",
-        "properties.ssl.key.password": canaries["store"],
         "properties.sasl.mechanism": "OAUTHBEARER",
         "properties.security.protocol": "SASL_SSL",
         "properties.sasl.oauthbearer.client.id": "me",
         "properties.sasl.oauthbearer.client.secret": canaries["oauth"],
-        "properties.sasl.oauthbearer.token.endpoint.url": "https://127.0.0.1:1/token",
+        "properties.sasl.oauthbearer.token.endpoint.url": (
+            f"https://me:{canaries['url']}@127.0.0.1:1/token"
+        ),
         "properties.sasl.oauthbearer.method": "oidc",
+        "scan.startup.mode": "earliest-offset",
+    }
+    registered = {
+        "topic": topics["framed"],
         "format": "avro-confluent",
-        "avro-confluent.url": "http://127.0.0.1:1",
+        "avro-confluent.url": registry,
+        "avro-confluent.ssl.keystore.location": str(identity.pem),
+        "avro-confluent.ssl.keystore.password": canaries["certificate"],
+    }
+    info = {
         "avro-confluent.basic-auth.credentials-source": "USER_INFO",
         "avro-confluent.basic-auth.user-info": f"me:{canaries['registry']}",
+    }
+    bearer = {
+        "avro-confluent.bearer-auth.credentials-source": "STATIC_TOKEN",
+        "avro-confluent.bearer-auth.token": canaries["bearer"],
+    }
+    address = {
+        "avro-confluent.basic-auth.credentials-source": "URL",
+        "avro-confluent.url": registry.replace("//", f"//me:{canaries['url']}@"),
     }
     kinesis = {
         "connector": "kinesis",
         "format": "json",
-        "stream.arn": arn,
+        "stream.arn": "arn:aws:kinesis:us-east-1:123456789012:stream/s",
         "aws.region": "us-east-1",
-        "aws.credentials.basic.accesskeyid": "AKIAEXAMPLE",
+        "aws.endpoint": f"http://me:{canaries['endpoint']}@127.0.0.1:1",
+        "aws.credentials.provider": "BASIC",
+        "aws.credentials.basic.accesskeyid": canaries["access"],
         "aws.credentials.basic.secretkey": canaries["aws"],
-        "aws.credentials.basic.sessiontoken": canaries["token"],
     }
-    del confluent["properties.ssl.key.password"]
-    return (
-        table("orders", "id BIGINT", topic=topics["in"], **kafka, **reading)
-        + table("copies", "id BIGINT", topic=topics["out"], **kafka)
-        + table("registered", "id BIGINT", **confluent)
-        + table("streamed", "id BIGINT", **kinesis)
-        + "".join(
-            f"SHOW CREATE TABLE {name};\nDESCRIBE {name};\n"
-            for name in ("orders", "copies", "registered", "streamed")
-        )
-        + "EXPLAIN SELECT * FROM orders;\nSHOW TABLES;\n"
-        + "EXPLAIN INSERT INTO copies SELECT id FROM orders;\n"
-        + "INSERT INTO copies SELECT id FROM orders;\n"
+    role = {
+        **kinesis,
+        "aws.credentials.provider": "ASSUME_ROLE",
+        "aws.credentials.role.arn": "arn:aws:iam::123456789012:role/reader",
+        "aws.credentials.role.sessionName": "reader",
+        "aws.credentials.role.externalId": canaries["external"],
+        "aws.credentials.role.stsEndpoint": f"http://me:{canaries['endpoint']}@127.0.0.1:1",
+        "aws.credentials.role.provider": "BASIC",
+        "aws.credentials.role.provider.basic.accesskeyid": canaries["access"],
+        "aws.credentials.role.provider.basic.secretkey": canaries["aws"],
+    }
+    for key in ("accesskeyid", "secretkey"):
+        del role[f"aws.credentials.basic.{key}"]
+    options = {
+        "orders": {**kafka, **dead, "topic": topics["in"], "format": "json"},
+        "copies": {**kafka, "topic": topics["out"], "format": "json"},
+        "with_tokens": tokens,
+        "registered": {**kafka, **registered, **info},
+        "with_bearer": {**kafka, **registered, **bearer},
+        "addressed": {**kafka, **registered, **address},
+        "streamed": kinesis,
+        "with_role": role,
+    }
+    return {name: table(name, "id BIGINT", **given) for name, given in options.items()}
+
+
+def script(made):
+    """The tables, and statements that could tell of what is in them; the first need no Spark."""
+    told = [f"SHOW CREATE TABLE {name};\nDESCRIBE {name};\n" for name in made]
+    plans = [f"EXPLAIN SELECT * FROM {name};\n" for name in made]
+    sinks = ("copies", "registered", "streamed")
+    plans += [f"EXPLAIN INSERT INTO {name} SELECT id FROM orders;\n" for name in sinks]
+    return "".join((*made.values(), *told, "SHOW TABLES;\n")), "".join(
+        (*plans, "INSERT INTO copies SELECT id FROM orders;\n")
     )
 
 
@@ -199,7 +256,7 @@ def typed_into(path):
 
 @contextlib.contextmanager
 def collector():
-    """Where OpenTelemetry is exported to, and what arrived there."""
+    """Where OpenTelemetry is exported to, and what arrived there; a registry that lets none in."""
     arrived = []
 
     class Endpoint(BaseHTTPRequestHandler):
@@ -207,6 +264,11 @@ def collector():
             arrived.append(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
             self.end_headers()
+
+        def do_GET(self):
+            self.send_response(401)
+            self.end_headers()
+            self.wfile.write(b'{"error_code": 401, "message": "Unauthorized"}')
 
         def log_message(self, *_):
             pass
@@ -305,45 +367,70 @@ def watch(broker, folder, process, ui, topics):
     while any(Path(f"/proc/{pid}").exists() for pid in running):  # Spark writes to the last
         assert time.monotonic() < deadline + 120, "the job's processes end with it"
         time.sleep(0.2)
+    return shown | left_in(folder)
+
+
+def left_in(folder):
+    """The files of a job, by name."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "job.sql"]
-    shown |= {str(path.relative_to(folder)): path.read_bytes() for path in files}
-    return shown
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@contextlib.contextmanager
+def ended(process):
+    """Nothing of it is left, whatever becomes of the test."""
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(30)
+
+
+def shown_by_a_run(broker, folder, text, topics, endpoint):
+    """What a job with all that can be watched shows while it runs and when it has ended."""
+    otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "1000"}
+    seen = ("--web", "0", "--metrics-port", "0", "--otel")
+    process, ui = job(folder, text, *seen, terminal=True, **otel)
+    with ended(process):
+        return watch(broker, folder, process, ui, topics)
 
 
 @pytest.fixture(scope="module")
 def evidence(secure, tmp_path_factory):
-    """Everything that a job, two failed ones and two commands showed, by place."""
+    """Everything that a job, four failed ones and two commands showed, by place."""
     broker, canaries = secure
     home = tmp_path_factory.mktemp("secrets")
-    topics = {name: broker.create_topic(unique_name(name)) for name in ("in", "out", "dead")}
+    names = ("in", "out", "dead", "framed")
+    topics = {name: broker.create_topic(unique_name(name)) for name in names}
     producer = Producer({"bootstrap.servers": broker.direct_servers})
     for value in (b'{"id": 1}', b"not json", b'{"id": 2}'):
         producer.produce(topics["in"], value)
+    producer.produce(topics["framed"], b"\0\0\0\0\1\2")  # its schema must be asked for
     assert producer.flush(30) == 0
-    seen = ("--web", "0", "--metrics-port", "0", "--otel")
     with collector() as (endpoint, arrived):
-        otel = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "1000"}
-        text = script(broker, canaries, topics)
-        process, ui = job(home / "good", text, *seen, terminal=True, **otel)
-        try:
-            shown = watch(broker, home / "good", process, ui, topics)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait(30)
+        made = tables(broker, canaries, topics, endpoint)
+        told, run = script(made)
+        shown = shown_by_a_run(broker, home / "good", told + run, topics, endpoint)
+        wrong = {**secured(broker, canaries["wrong"]), "scan.startup.mode": "earliest-offset"}
+        bad = table("t", "id BIGINT", connector="kafka", topic=topics["in"], format="json", **wrong)
+        mistaken = table(
+            "t", "id BIGINT", connector="kafka", **{"sasl.password": canaries["wrong"]}
+        )
+        others = {
+            "refused": f"{bad} SELECT * FROM t;",
+            "mistaken": f"{mistaken} SELECT * FROM t;",
+            "told": told,
+            "unregistered": "".join(made.values()) + "INSERT INTO copies SELECT id FROM addressed;",
+            "unstreamed": "".join(made.values()) + "INSERT INTO copies SELECT id FROM streamed;",
+        }
+        for name, statements in others.items():
+            process, _ = job(home / name, statements, "--once", "--json")
+            with ended(process):
+                assert (process.wait(400) == 0) == (name == "told")
+            shown[name] = (home / name / "said.log").read_bytes()
+            shown |= {f"{name}: {place}": data for place, data in left_in(home / name).items()}
     shown["own otel"] = b"".join(arrived)
-    wrong = {**secured(broker, canaries["wrong"]), "scan.startup.mode": "earliest-offset"}
-    bad = table("t", "id BIGINT", connector="kafka", topic=topics["in"], format="json", **wrong)
-    mistaken = table("t", "id BIGINT", connector="kafka", **{"sasl.password": canaries["wrong"]})
-    others = {
-        "refused": f"{bad} SELECT * FROM t;",
-        "mistaken": f"{mistaken} SELECT * FROM t;",
-        "told": text.partition("EXPLAIN")[0],  # all that is shown without Spark
-    }
-    for name, statements in others.items():
-        process, _ = job(home / name, statements, "--once", "--json")
-        assert (process.wait(400) == 0) == (name == "told")
-        shown[name] = (home / name / "said.log").read_bytes()
     for words in (["list-plugins"], ["describe", "connector", "kafka"]):
         shown[words[0]] = subprocess.run([PROGRAM, *words], capture_output=True).stdout
     return shown
@@ -356,6 +443,11 @@ def test_no_canary_is_seen_in_any_channel(secure, evidence, scale):
     for needed in ("said.log", "events/", "offsets/0", "environment", "command line", "dead"):
         assert needed in channels, f"{needed} was looked into"
     assert b"Authentication failed" in evidence["refused"]
+    assert b"schema registry 'http://127.0.0.1:" in evidence["unregistered"]
+    assert b"nothing answers at http://***@127.0.0.1:1" in evidence["unstreamed"]
+    shown = evidence["said.log"]
+    assert shown.count(b"'properties.ssl.keystore.key' = '***'") >= 5, "the key was to be shown"
+    assert shown.count(b"http://***@127.0.0.1:") >= 4, "URLs with a login were to be shown"
     assert b"CREATE TABLE" in evidence["said.log"]
     assert b"\x1b[" in evidence["said.log"], "it was a terminal"
     assert b"job.copies" in evidence["own otel"]

@@ -104,33 +104,35 @@ def test_a_transaction_that_hangs_on_the_source_is_named_and_waited_for(
 
     A soak runs the job as a process, and has the time to wait for its warning.
     """
-    bench = bench(broker, partitions=1, spark=None if scale.soak else spark)
-    bench.copy.source["properties.isolation.level"] = "read_committed"
-    bench.ledger.send(scale.rows)
+    held = bench(broker, partitions=1, spark=None if scale.soak else spark)
+    held.copy.source["properties.isolation.level"] = "read_committed"
+    bounded = bench(broker, partitions=1, spark=spark)
+    bounded.copy.source = held.copy.source
+    held.ledger.send(scale.rows)
+    held.copy.start()
+    held.wait_for_all()
     foreign = Producer(
         {
             "bootstrap.servers": broker.direct_servers,
-            "transactional.id": f"foreign-{bench.target}",
+            "transactional.id": f"foreign-{held.target}",
             "transaction.timeout.ms": 900_000,
         }
     )
     foreign.init_transactions(30)
     foreign.begin_transaction()
-    foreign.produce(bench.ledger.topic, b'{"key":"foreign","seq":-1}')
+    foreign.produce(held.ledger.topic, b'{"key":"foreign","seq":-1}')
     foreign.flush(30)
-    before = bench.ledger.rows
-    bench.ledger.send(scale.rows)
-    bench.copy.start(once=True)
-    assert bench.copy.wait() == 0
-    bench.live.wait_for(before, 60)
-    bench.copy.start()
-    began = time.monotonic()
+    before, began = held.ledger.rows, time.monotonic()
+    held.ledger.send(scale.rows)
     if scale.soak:
-        place = f"topic '{bench.ledger.topic}' partition 0: a transaction that is still open at"
-        wait_for(lambda: place in bench.copy.said(), scale.bound(60))
+        place = f"topic '{held.ledger.topic}' partition 0: a transaction that is still open at"
+        wait_for(lambda: place in held.copy.said(), scale.bound(60))
         scale.measured["named after"] = f"{time.monotonic() - began:.1f} s"
+    bounded.copy.start(once=True)
+    assert bounded.copy.wait() == 0
+    bounded.live.wait_for(before, 60)
     time.sleep(max(0, scale.seconds - (time.monotonic() - began)))
-    assert bench.live.distinct == before
+    assert held.live.distinct == bounded.live.distinct == before
     foreign.abort_transaction(30)
-    scale.measured["went on after"] = f"{bench.wait_for_all(60):.1f} s"
-    bench.verdict()
+    scale.measured["went on after"] = f"{held.wait_for_all(scale.bound(60)):.1f} s"
+    held.verdict()

@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from streamcore import Column, ConnectionFailed, DataLossError, OptionError, Table
 from streamcore.registry import installed
+from streamcore_kinesis import client
 from streamcore_kinesis.client import explain
 from streamcore_kinesis.positions import at_time
 from streamcore_kinesis.retrying import Caller
@@ -287,6 +288,16 @@ def test_an_endpoint_is_named_without_its_login(error):
     told = str(explain(error, "listing", "eu-west-1", "http://me:hunter2@host"))
     assert "hunter2" not in told
     assert "at http://***@host" in told
+
+
+def test_the_sdk_is_not_told_the_login_of_an_endpoint(kinesis, options):
+    given = options("orders", **{"aws.endpoint": "http://me:hunter2@127.0.0.1:1"})
+    provider = installed().build("connector", "kinesis", given).provider
+    assert client.kinesis(provider, "eu-west-1", given["aws.endpoint"]).meta.endpoint_url == (
+        "http://127.0.0.1:1"
+    )
+    role = {"region": "eu-west-1", "sts-endpoint": "https://me:hunter2@host/sts"}
+    assert client._sts(role, "", "", None).meta.endpoint_url == "https://host/sts"
 
 
 def test_a_service_that_never_answers_is_given_up():

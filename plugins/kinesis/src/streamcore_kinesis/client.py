@@ -50,7 +50,7 @@ def kinesis(
     return boto3.Session(botocore_session=session).client(
         "kinesis",
         region_name=region or "us-east-1",
-        endpoint_url=endpoint,
+        endpoint_url=_address(endpoint),
         verify=verify,
         config=Config(
             connect_timeout=CONNECT_SECONDS,
@@ -167,11 +167,16 @@ def assume_role_with_token(file: str, arn: str, name: str, scope: Mapping[str, s
     )
 
 
+def _address(endpoint: str | None) -> str | None:
+    """A URL without its login: the SDK signs requests and sends none, but its errors tell it."""
+    return without_logins(endpoint).replace("://***@", "://") if endpoint else None
+
+
 def _sts(scope: Mapping[str, str], key_id: str, secret: str, token: str | None) -> Any:
     return boto3.Session().client(
         "sts",
         region_name=scope["region"],
-        endpoint_url=scope.get("sts-endpoint") or None,
+        endpoint_url=_address(scope.get("sts-endpoint")),
         aws_access_key_id=key_id or "none",
         aws_secret_access_key=secret or "none",
         aws_session_token=token,
