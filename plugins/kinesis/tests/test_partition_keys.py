@@ -61,6 +61,12 @@ def test_floats_print_as_in_java(value, text):
     assert java_float(value) == text
 
 
+def test_characters_count_as_in_java_and_are_never_cut_in_half():
+    smile = "\N{GRINNING FACE}"  # counts twice
+    batch = pa.RecordBatch.from_pydict({"a": [smile * 200, "x" + smile * 200], "b": ["tail"] * 2})
+    assert spelled_keys(batch, ["a", "b"], "|") == [smile * 128, "x" + smile * 127]
+
+
 def test_unusable_partition_columns_are_named():
     table = Table(
         (

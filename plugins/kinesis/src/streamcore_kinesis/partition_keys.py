@@ -62,9 +62,21 @@ def _joined(values: Sequence[str], delimiter: str) -> str:
     built = ""
     for value in values:
         built += value + delimiter
-        if len(built) >= LONGEST:
+        if _length(built) >= LONGEST:
             break
-    return built[: min(len(built) - len(delimiter), LONGEST)]
+    return _cut(built, min(_length(built) - _length(delimiter), LONGEST))
+
+
+def _length(text: str) -> int:
+    """How long Java finds a text: characters beyond the first 65,536 count twice."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def _cut(text: str, length: int) -> str:
+    """The first so many of Java's characters; half of one that counts twice is left out."""
+    if text.isascii():
+        return text[:length]
+    return text.encode("utf-16-le")[: 2 * length].decode("utf-16-le", errors="ignore")
 
 
 def _texts(column: pa.Array) -> list[str]:
