@@ -102,7 +102,7 @@ def at_least(least: float) -> Callable[[Any], str | None]:
 
     def check(value: Any) -> str | None:
         if not isinstance(value, timedelta):
-            return None if value >= least else f"must be at least {least:g}"
+            return None if value >= least else f"must be at least {_shown(least)}"
         bound = timedelta(seconds=least)
         return None if value >= bound else f"must be at least {show_duration(bound)}"
 
@@ -111,7 +111,12 @@ def at_least(least: float) -> Callable[[Any], str | None]:
 
 def between(least: float, most: float) -> Callable[[Any], str | None]:
     """A check for numbers with both a lower and an upper bound."""
-    return lambda n: None if least <= n <= most else f"must be between {least:g} and {most:g}"
+    bounds = f"{_shown(least)} and {_shown(most)}"
+    return lambda n: None if least <= n <= most else f"must be between {bounds}"
+
+
+def _shown(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
 def declared(cls: type[Any]) -> Iterator[Declared]:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 from streamcore import ConnectionFailed
+from streamcore_kinesis.consumers import Consumer
 
 
 def put(client, stream, count):
@@ -62,13 +63,50 @@ def test_a_consumer_that_an_earlier_run_left_behind_is_used_again(
     assert consumers(client, stream) == []
 
 
-def test_a_self_managed_consumer_must_exist(kinesis, kinesis_stream, options, job):
+def test_a_consumer_left_behind_is_removed_by_a_run_that_had_nothing_to_read(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    client = kinesis.client()
+    killed = job(options(stream, **EFO))
+    assert consumers(client, stream) == []  # where a table is only checked, nothing is registered
+    killed.end()
+    assert consumers(client, stream) == ["ours"]  # from the start, before there are records
+    again = job(options(stream, **EFO), offset=killed.offset)
+    assert again.step() == []
+    again.reader.stop()
+    assert consumers(client, stream) == []
+
+
+def test_a_consumer_that_could_not_be_waited_for_is_removed_by_its_name(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    run = job(options(stream, **EFO))
+    run.end()
+    fresh = Consumer(run.reader._stream._caller, run.reader._settings, run.reader._settings.fan_out)
+    fresh.remove()
+    assert consumers(kinesis.client(), stream) == []
+
+
+def test_a_self_managed_consumer_must_exist_when_the_query_starts(kinesis_stream, options, job):
+    stream = kinesis_stream(shards=1)
+    with pytest.raises(ConnectionFailed, match="consumer 'ours' of '.*' does not exist"):
+        job(options(stream, **EFO, **{"source.efo.lifecycle": "SELF_MANAGED"})).end()
+
+
+def test_a_consumer_that_vanishes_while_a_query_runs_fails_it(
+    kinesis, kinesis_stream, options, job
+):
     stream = kinesis_stream(shards=1)
     put(kinesis.client(), stream, 100)
     time.sleep(2.5)
-    run = job(options(stream, **EFO, **{"source.efo.lifecycle": "SELF_MANAGED"}))
-    with pytest.raises(ConnectionFailed, match="consumer 'ours' of '.*' does not exist"):
-        run.step()
+    run = job(options(stream, **EFO, **{"source.fail-on-data-loss": "false"}))
+    start, end = run.offset, run.end()
+    parts = run.reader.partitions(start, end)
+    run.reader.stop()
+    with pytest.raises(ConnectionFailed, match="the consumer '.*' no longer exists, so stream"):
+        [batch for part in parts for batch in run.reader.read(part)]
 
 
 def everything(run):

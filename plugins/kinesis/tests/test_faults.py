@@ -10,10 +10,10 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from streamcore import Column, ConnectionFailed, DataLossError, OptionError, Table
 from streamcore.registry import installed
-from streamcore_kinesis import client
+from streamcore_kinesis import client, probing
 from streamcore_kinesis.client import explain
 from streamcore_kinesis.positions import at_time
-from streamcore_kinesis.retrying import Caller
+from streamcore_kinesis.retrying import Caller, pause
 from streamcore_kinesis.settings import Backoff, Endpoint, timedelta
 
 TABLE = Table((Column("n", "BIGINT"), Column("key", "STRING")), "t")
@@ -97,7 +97,7 @@ def test_a_shard_is_read_at_most_five_times_a_second_and_planned_with_two_calls_
         put(kinesis, stream, range(turn * 20, turn * 20 + 20))
         before = len(kinesis.ledger.calls)
         found = run.step()
-        if found is not None:
+        if found:
             counted.append([call.operation for call in kinesis.ledger.calls[before:]])
             rows += found
             batches += 1
@@ -121,9 +121,22 @@ def test_an_idle_stream_is_not_polled_more_often_than_the_service_allows(
     run = job(options(stream, **FROM_START))
     before, began = len(kinesis.ledger.calls), time.monotonic()
     while time.monotonic() - began < 3:
-        assert run.step() is None
+        assert not run.step()
     reads = [call for call in kinesis.ledger.calls[before:] if call.operation == "GetRecords"]
     assert 2 <= len(reads) <= 8
+
+
+def test_a_read_of_all_there_is_goes_on_while_answers_are_empty_but_behind(
+    kinesis, kinesis_stream, options, job, monkeypatch
+):
+    monkeypatch.setattr(probing, "_WITHIN", 0.02)
+    stream = kinesis_stream(shards=2)
+    put(kinesis, stream, range(20))
+    time.sleep(SETTLED)
+    with failing(kinesis, empty_reads=3 * probing._FOLLOWED) as struck:
+        rows = everything(job(options(stream, **FROM_START)))
+    assert numbers(rows) == list(range(20))
+    assert struck["empty"] >= 2 * 3 * probing._FOLLOWED
 
 
 def test_positions_older_than_the_stream_keeps_are_a_loss_unless_that_is_accepted(
@@ -314,6 +327,29 @@ def test_a_service_that_never_answers_is_given_up():
     ):
         caller.call("reading", silent)
     assert len(calls) == 3
+
+
+def test_pauses_grow_to_their_longest_however_many_there_are():
+    pauses = Backoff(1000, timedelta(seconds=2), timedelta(seconds=60))
+    assert 1 <= pause(pauses, 0) <= 2
+    assert 30 <= pause(pauses, 999) <= 60
+
+
+def test_a_service_that_has_answered_may_be_away_for_a_while():
+    pauses = Backoff(50, timedelta(milliseconds=1), timedelta(milliseconds=1))
+    caller = Caller(None, Endpoint(None, "us-east-1", None), pauses)
+    away = [EndpointConnectionError(endpoint_url="http://there")] * 20
+
+    def call():
+        if away:
+            raise away.pop()
+        return "there"
+
+    with pytest.raises(ConnectionFailed, match="^reading failed: nothing answers at region"):
+        caller.call("reading", call)
+    assert len(away) == 17  # a wrong address is said soon
+    assert caller.call("reading", lambda: "there") == "there"
+    assert caller.call("reading", call) == "there"
 
 
 def test_a_start_in_the_future_is_refused_when_the_table_is_planned(options):

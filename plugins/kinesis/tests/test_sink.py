@@ -7,8 +7,10 @@ import time
 
 import pyarrow as pa
 import pytest
+from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError
 from streamcore import Column, ConnectionFailed, Partitioner, RecordError, Table
 from streamcore.registry import installed
+from streamcore_kinesis import putting, sink
 from streamcore_kinesis.putting import Putter
 
 TABLE = Table((Column("n", "BIGINT"), Column("key", "STRING")), "t")
@@ -140,6 +142,90 @@ def test_several_requests_are_under_way_at_once(kinesis, kinesis_stream, options
         write(options(stream, **given), rows(150))
     assert len(read(kinesis, stream)) == 150
     assert time.monotonic() - began < 15 * 0.3 * 3
+
+
+@pytest.mark.parametrize("fail_on_error", ["false", "true"])
+@pytest.mark.parametrize("code", ["AccessDeniedException", "UnrecognizedClientException"])
+def test_what_never_heals_fails_at_once_with_and_without_fail_on_error(
+    kinesis, kinesis_stream, options, code, fail_on_error
+):
+    stream = kinesis_stream(shards=1)
+    before = kinesis.ledger.injected["refuse"]
+    with failing(kinesis, refuse=code), pytest.raises(ConnectionFailed, match=f": {code}: "):
+        write(options(stream, **{"sink.fail-on-error": fail_on_error}), rows(3))
+    assert kinesis.ledger.injected["refuse"] == before + 1
+
+
+class Service:
+    """A client that answers with these errors, in turn, and accepts everything after."""
+
+    def __init__(self, *errors):
+        self.errors, self.calls = list(errors), 0
+
+    def put_records(self, Records, **_):
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return {"Records": [{} for _ in Records]}
+
+
+@pytest.fixture
+def putter(options, monkeypatch):
+    monkeypatch.setattr(putting, "_LONGEST_PAUSE", 0.001)
+
+    def make(client):
+        monkeypatch.setattr(putting, "kinesis", lambda *_, **__: client)
+        connector = installed().build("connector", "kinesis", options("orders"))
+        return Putter(connector._sink())
+
+    return make
+
+
+BROKEN = ConnectionClosedError(endpoint_url="http://there")
+
+
+def test_an_endpoint_that_takes_no_request_is_given_up(putter):
+    client = Service(*[BROKEN] * 1000)
+    sender = putter(client)
+    sender.put(b"1", "k")
+    with pytest.raises(
+        ConnectionFailed, match="^writing to stream 'orders' was tried 50 times without success and"
+    ):
+        sender.close()
+    assert client.calls == 50
+
+
+def test_a_service_that_has_taken_records_is_waited_for_with_a_warning(putter, caplog):
+    client = Service()
+    sender = putter(client)
+    sender.put(b"1", "k")
+    sender._send(everything=True)
+    sender._settle(block=True)
+    unreached = EndpointConnectionError(endpoint_url="http://there")
+    client.errors = [BROKEN, unreached] * 60
+    sender.put(b"2", "k")
+    sender.close()
+    assert client.calls == 122
+    (warned,) = caplog.records
+    assert warned.getMessage().startswith("writing to stream 'orders' fails and is tried again: ")
+
+
+def test_a_stream_that_throttles_from_the_start_is_waited_for(putter):
+    answer = {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow"}}
+    client = Service(*[ClientError(answer, "PutRecords")] * 100)
+    sender = putter(client)
+    sender.put(b"1", "k")
+    sender.close()
+    assert client.calls == 101
+
+
+def test_the_fixed_partitioner_writes_the_number_of_its_task(
+    kinesis, kinesis_stream, options, monkeypatch
+):
+    stream = kinesis_stream(shards=1)
+    monkeypatch.setattr(sink.Task, "current", lambda: sink.Task(3, 0, "", None))
+    write(options(stream, **{"sink.partitioner": "fixed"}), rows(4))
+    assert {r["PartitionKey"] for _, r in read(kinesis, stream)} == {"3"}
 
 
 class ByRow(Partitioner):

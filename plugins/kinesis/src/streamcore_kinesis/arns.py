@@ -1,10 +1,17 @@
-"""Stream ARNs and region names: what they look like, and what is wrong with one."""
+"""ARNs, names, regions and endpoints: what they look like, and what is wrong with one."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from streamcore.values import is_link_local
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+CONSUMER_ARN = re.compile(
+    r"arn:aws[\w-]*:kinesis:[\w-]+:\d{12}:stream/([\w.-]{1,128})/consumer/[\w.-]{1,128}:\d+", re.A
+)
 REGION = re.compile(r"[a-z]+-([a-z]+-?[a-z]+-([0-9]|global)|global)")
 
 
@@ -47,3 +54,24 @@ def region_complaint(text: str) -> str | None:
     if REGION.fullmatch(text):
         return None
     return "is not an AWS region such as 'us-east-1', 'eu-central-1' or 'us-gov-west-1'"
+
+
+def name_complaint(text: str) -> str | None:
+    """The check of a stream's or a consumer's name."""
+    if NAME.fullmatch(text):
+        return None
+    return "is not 1 to 128 of letters, digits, '_', '.' and '-'"
+
+
+def endpoint_complaint(text: str) -> str | None:
+    """The check of an endpoint, be it the stream's or that of STS."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        return f"is not a URL: {error}"
+    if parts.scheme not in ("http", "https") or not host:
+        return "is not a URL such as 'https://kinesis.us-east-1.amazonaws.com'"
+    if is_link_local(host):
+        return "is a link-local address, refused"
+    return None

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
+from botocore.credentials import Credentials as Fixed
 from botocore.credentials import RefreshableCredentials
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConnectTimeoutError,
     EndpointConnectionError,
+    EventStreamError,
+    HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     ProfileNotFound,
+    ReadTimeoutError,
 )
 from botocore.loaders import create_loader
+from botocore.parsers import ResponseParserError
 from botocore.session import get_session
 from streamcore import ConnectionFailed, CredentialProvider, Credentials, PluginError, Secret
 from streamcore.values import without_logins
+from urllib3.exceptions import HTTPError
 
 from .credentials import KEY_ID, SECRET_KEY, TOKEN, keys
 
@@ -46,7 +55,7 @@ def kinesis(
     scope = {"region": region or "us-east-1"}
     session = get_session()
     session.register_component("data_loader", _loader())
-    session._credentials = _renewing(provider, scope)
+    session._credentials = _credentials(provider, scope)
     return boto3.Session(botocore_session=session).client(
         "kinesis",
         region_name=region or "us-east-1",
@@ -69,11 +78,29 @@ def _loader() -> Any:
     return create_loader()
 
 
-def _renewing(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:
+_renewed: dict[Any, Any] = {}
+_renewing = threading.Lock()
+
+
+def _credentials(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:
+    """What the provider finds; what it renews is kept, for all clients of this process."""
+    try:
+        key = (provider, *sorted(scope.items()))
+        hash(key)
+    except TypeError:  # a provider with a map of options has no hash, and is asked every time
+        return _fetched(provider, scope)
+    with _renewing:
+        kept = _renewed.get(key)
+        if kept is None:
+            kept = _fetched(provider, scope)
+            if isinstance(kept, RefreshableCredentials):
+                _renewed[key] = kept
+        return kept
+
+
+def _fetched(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:
     first = provider.fetch(scope)
     if first.expires is None:
-        from botocore.credentials import Credentials as Fixed
-
         return Fixed(*_plain(first))
 
     def fetch(found: Credentials | None = None) -> dict[str, str]:
@@ -97,6 +124,12 @@ def _renewing(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:
 
 
 def _plain(found: Credentials) -> tuple[str, str, str | None]:
+    if not {KEY_ID, SECRET_KEY} <= set(found.values):
+        names = ", ".join(f"'{name}'" for name in sorted(found.values)) or "nothing"
+        raise PluginError(
+            f"the credential provider gave {names}, and AWS needs '{KEY_ID}' and '{SECRET_KEY}', "
+            f"with '{TOKEN}' for a session. Set 'aws.credentials.provider' to one that gives these."
+        )
     token = found.values.get(TOKEN)
     return (
         found.values[KEY_ID].reveal(),
@@ -117,9 +150,7 @@ def default_chain(scope: Mapping[str, str]) -> Credentials:
             "where the task runs: no environment variables, profile, container or instance role. "
             "Name a provider: 'streamcore describe credentials' lists them."
         )
-    frozen = found.get_frozen_credentials()
-    expires = getattr(found, "_expiry_time", None)
-    return Credentials(keys(frozen.access_key, frozen.secret_key, frozen.token), expires)
+    return _found(found)
 
 
 def profile(name: str | None, path: str | None) -> Credentials:
@@ -134,8 +165,14 @@ def profile(name: str | None, path: str | None) -> Credentials:
     if found is None:
         where = path or "the default credentials file"
         raise PluginError(f"profile '{name or 'default'}' has no credentials in {where}.")
+    return _found(found)
+
+
+def _found(found: Any) -> Credentials:
+    """What the SDK found; a process or a role it asked for them says when they expire."""
     frozen = found.get_frozen_credentials()
-    return Credentials(keys(frozen.access_key, frozen.secret_key, frozen.token))
+    expires = getattr(found, "_expiry_time", None)
+    return Credentials(keys(frozen.access_key, frozen.secret_key, frozen.token), expires)
 
 
 def assume_role(role: AssumeRole, base: Credentials, scope: Mapping[str, str]) -> Credentials:
@@ -196,6 +233,18 @@ def _from_sts(call: Callable[[], Any], trouble: str) -> Credentials:
 
 # --- what errors mean -----------------------------------------------------------------
 
+PASSING = {
+    "ProvisionedThroughputExceededException",
+    "LimitExceededException",
+    "InternalFailure",
+    "InternalFailureException",
+    "ServiceUnavailable",
+    "ServiceUnavailableException",
+    "ThrottlingException",
+    "KMSThrottlingException",
+    "RequestTimeout",
+    "RequestTimeoutException",
+}
 _HINTS = {
     "ResourceNotFoundException": "Check the stream's name, account and region.",
     "AccessDeniedException": "Check the policy of the credentials in use.",
@@ -211,6 +260,31 @@ def code_of(error: Exception) -> str:
     return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else ""
 
 
+def is_passing(error: Exception) -> bool:
+    """Whether the same call may go through a moment later."""
+    if isinstance(error, ClientError):
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return code_of(error) in PASSING or int(status) >= 500
+    return is_unreached(error) or isinstance(error, IncompleteReadError | HTTPClientError)
+
+
+def is_silence(error: Exception) -> bool:
+    """Whether the service took the call and never answered."""
+    return isinstance(error, ReadTimeoutError)
+
+
+def is_unreached(error: Exception) -> bool:
+    """Whether nobody took the call."""
+    return isinstance(error, EndpointConnectionError | ConnectTimeoutError)
+
+
+def is_broken_stream(error: Exception) -> bool:
+    """Whether a subscription broke off, which another one may go on from."""
+    if isinstance(error, EventStreamError):
+        return code_of(error) != "AccessDeniedException"
+    return isinstance(error, ResponseParserError | HTTPError | OSError | AttributeError)
+
+
 def explain(error: Exception, what: str, region: str | None, endpoint: str | None) -> Exception:
     """One sentence a user can act on."""
     where = without_logins(endpoint or f"region '{region}'")
@@ -220,7 +294,7 @@ def explain(error: Exception, what: str, region: str | None, endpoint: str | Non
         return ConnectionFailed(
             f"{what} failed at {where}: {code}: {said} {_HINTS.get(code, '')}".rstrip()
         )
-    if isinstance(error, EndpointConnectionError):
+    if is_unreached(error):
         return ConnectionFailed(
             f"{what} failed: nothing answers at {where}. Check 'aws.endpoint', 'aws.region' and "
             "the network between the worker and the service."

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from streamcore import Problem, at_least, between, option
 
-from .arns import arn_complaint, parse_arn
+from .arns import arn_complaint, name_complaint, parse_arn
 from .options import StreamTable, checked_region
 from .settings import Backoff, FanOut, Lifecycle, Position, ReaderType, SinkSettings, SourceSettings
 from .timestamps import DEFAULT_PATTERN, compiled, parse_timestamp
@@ -74,7 +73,7 @@ class Kinesis(StreamTable):
     )
     subscribe_timeout: timedelta = option(
         "source.efo.subscription.timeout",
-        "How long to wait for a subscription.",
+        "How long to wait for a subscription, and for its next event, before there is another.",
         default=timedelta(seconds=60),
     )
     deregister_timeout: timedelta = option(
@@ -130,11 +129,8 @@ class Kinesis(StreamTable):
         )
         if self.reader_type is ReaderType.EFO and not self.consumer:
             yield Problem("source.efo.consumer.name", "required when 'source.reader.type' is 'EFO'")
-        if self.consumer and not re.fullmatch(r"[a-zA-Z0-9_.-]{1,128}", self.consumer):
-            yield Problem(
-                "source.efo.consumer.name",
-                f"'{self.consumer}' is not 1 to 128 of letters, digits, '_', '.' and '-'",
-            )
+        if self.consumer and (complaint := name_complaint(self.consumer)):
+            yield Problem("source.efo.consumer.name", f"'{self.consumer}' {complaint}")
         region = parse_arn(self.arn).region
         if region != self.region:
             yield Problem(
@@ -154,8 +150,11 @@ class Kinesis(StreamTable):
                 None,
                 self.lifecycle is Lifecycle.JOB_MANAGED,
                 self.subscribe_timeout,
+                None,
                 self.deregister_timeout,
                 describe,
+                RETRIES,
+                RETRIES,
                 RETRIES,
             )
         return SourceSettings(
@@ -167,6 +166,9 @@ class Kinesis(StreamTable):
             self.discovery,
             self.limit,
             self.pause,
+            RETRIES,
+            RETRIES,
+            RETRIES,
             RETRIES,
             fan_out,
             self.unpack,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
+import sys
+import threading
 import time
 from typing import Any
 
@@ -13,6 +16,9 @@ from .settings import FanOut, Lifecycle, SourceSettings
 
 log = logging.getLogger("streamcore.kinesis")
 
+_LOOK_AGAIN = 0.2
+"""Seconds between two looks for a consumer that is being removed."""
+
 
 class Consumer:
     """The consumer a job reads with; lives in the driver."""
@@ -22,34 +28,51 @@ class Consumer:
         self._stream_arn = settings.stream.get("StreamARN", "")
         self._arn: str | None = fan_out.arn
         self._ready = fan_out.arn is not None
+        self._removed = False
 
     @property
     def arn(self) -> str:
         """The consumer's ARN, once it can be subscribed with."""
-        if not self._ready:
-            if self._fan_out.lifecycle is Lifecycle.JOB_MANAGED:
-                self._register()
-            self._arn = self._wait_until_active()
-            self._ready = True
+        self.prepare()
         assert self._arn is not None
         return self._arn
 
+    def prepare(self) -> None:
+        """Register or find the consumer; at the start of a query, where trouble is seen."""
+        if not self._ready:
+            if self._fan_out.removed:
+                _leave_in_order()
+            if self._fan_out.lifecycle is Lifecycle.JOB_MANAGED:
+                self._register()
+            self._arn = self._wait_until_active()
+            self._ready, self._removed = True, False
+
     def remove(self) -> None:
         """Deregister the job's own consumer; one that cannot be removed is only named."""
-        if not self._fan_out.deregister or not self._ready:
+        if not self._fan_out.removed or self._removed:
             return
-        client, self._ready = self._caller.client, False
+        self._ready, self._removed = False, True
         try:
-            client.deregister_stream_consumer(ConsumerARN=self._arn)
-            deadline = time.monotonic() + self._fan_out.deregister_timeout.total_seconds()
-            while time.monotonic() < deadline:
-                client.describe_stream_consumer(ConsumerARN=self._arn)
-                time.sleep(0.2)
-            log.warning("consumer '%s' is still being removed", self._fan_out.name)
-        except client.exceptions.ResourceNotFoundException:
-            return
+            # By its name: a run that was killed may have left it to one that had nothing to read.
+            found = self._describe()
+            if found is not None and found["ConsumerStatus"] != "DELETING":
+                self._deregister(str(found["ConsumerARN"]))
         except Exception as error:  # the job has ended; what is left behind is said, not raised
             log.warning("consumer '%s' was not removed: %s", self._fan_out.name, error)
+
+    def _deregister(self, arn: str) -> None:
+        client = self._caller.client
+        self._caller.call(
+            f"removing consumer '{self._fan_out.name}'",
+            lambda: client.deregister_stream_consumer(ConsumerARN=arn),
+            backoff=self._fan_out.removing,
+        )
+        deadline = time.monotonic() + self._fan_out.removal_timeout.total_seconds()
+        while self._describe() is not None:
+            if time.monotonic() >= deadline:
+                log.warning("consumer '%s' is still being removed", self._fan_out.name)
+                return
+            time.sleep(_LOOK_AGAIN)
 
     def _register(self) -> None:
         client = self._caller.client
@@ -60,31 +83,33 @@ class Consumer:
                     StreamARN=self._arn_of_stream(), ConsumerName=self._fan_out.name
                 ),
                 final=("ResourceInUseException",),
+                backoff=self._fan_out.registering,
             )
         except client.exceptions.ResourceInUseException:
             # Left by an earlier run that had no time to remove it: ours again.
             log.info("consumer '%s' exists already and is used", self._fan_out.name)
 
     def _wait_until_active(self) -> str:
-        backoff = self._fan_out.describe
-        for attempt in range(backoff.attempts):
+        backoff, timeout = self._fan_out.describing, self._fan_out.active_timeout
+        deadline = time.monotonic() + timeout.total_seconds() if timeout else float("inf")
+        looks = 0
+        while looks < backoff.attempts and (not looks or time.monotonic() < deadline):
             found = self._describe()
             if found and found["ConsumerStatus"] == "ACTIVE":
                 return str(found["ConsumerARN"])
-            if found is None and self._fan_out.lifecycle is Lifecycle.SELF_MANAGED:
-                raise ConnectionFailed(
-                    f"consumer '{self._fan_out.name}' of '{self._settings.stream_name}' does "
-                    "not exist. Register it, or set 'source.efo.lifecycle' to 'JOB_MANAGED'."
-                )
-            if found and found["ConsumerStatus"] == "DELETING":
-                time.sleep(pause(backoff, 0))
-                if self._fan_out.lifecycle is Lifecycle.JOB_MANAGED and self._describe() is None:
+            if found is None:
+                if self._fan_out.lifecycle is Lifecycle.SELF_MANAGED:
+                    raise ConnectionFailed(
+                        f"consumer '{self._fan_out.name}' of '{self._settings.stream_name}' does "
+                        "not exist. Register it, or set 'source.efo.lifecycle' to 'JOB_MANAGED'."
+                    )
+                if looks:  # it was on its way out when we came, and has gone
                     self._register()
-                continue
-            time.sleep(min(pause(backoff, attempt), 2.0))
+            time.sleep(pause(backoff, looks))
+            looks += 1
         raise ConnectionFailed(
             f"consumer '{self._fan_out.name}' of stream '{self._settings.stream_name}' did not "
-            f"become active in {backoff.attempts} looks."
+            f"become active in {looks} looks."
         )
 
     def _describe(self) -> Any:
@@ -96,6 +121,7 @@ class Consumer:
                     StreamARN=self._arn_of_stream(), ConsumerName=self._fan_out.name
                 ),
                 final=("ResourceNotFoundException",),
+                backoff=self._fan_out.describing,
             )
         except client.exceptions.ResourceNotFoundException:
             return None
@@ -106,6 +132,21 @@ class Consumer:
             answer = self._caller.call(
                 f"describing stream '{self._settings.stream_name}'",
                 lambda: self._caller.client.describe_stream_summary(**self._settings.stream),
+                backoff=self._settings.describing,
             )
             self._stream_arn = answer["StreamDescriptionSummary"]["StreamARN"]
         return self._stream_arn
+
+
+def _leave_in_order() -> None:
+    """Turn SIGTERM into an exit: with it Spark ends the process that plans a stopped query, whose
+    reader would never be told to stop otherwise. Spark sends it twice.
+    """
+
+    def leave(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit()
+
+    ours = threading.current_thread() is threading.main_thread()
+    if ours and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, leave)

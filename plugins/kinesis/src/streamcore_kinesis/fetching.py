@@ -37,6 +37,7 @@ class SliceReader:
         self._caller, self._settings, self._part = caller, settings, part
         self._given = iterator
         self._last: str | None = None
+        self._met = False
         self._called = float("-inf")
 
     def records(self) -> Iterator[list[Record]]:
@@ -51,13 +52,14 @@ class SliceReader:
                 inside = self._inside(found)
                 more = len(inside) == len(found) and self._goes_on(answer, empty)
                 following = answer.get("NextShardIterator")
+                self._check_first(found)
                 if inside:
-                    self._check_first(inside[0])
                     self._last = inside[-1]["SequenceNumber"]
                 waiting = ahead.submit(self._answer, following) if more and following else None
                 empty = 0 if found else empty + 1
                 if inside:
                     yield inside
+        self._check_met()
 
     def _inside(self, found: list[Record]) -> list[Record]:
         part = self._part
@@ -87,10 +89,21 @@ class SliceReader:
             return False
         return True
 
-    def _check_first(self, record: Record) -> None:
-        expected = self._part.start.get("seq")
-        if self._last is None and expected and record["SequenceNumber"] != expected:
-            self._lost(f"records from {expected} up to {record['SequenceNumber']} have expired")
+    def _check_first(self, found: list[Record]) -> None:
+        """A slice that starts at a record must meet it first, even if all that is left lies after.
+
+        Without this, records that expired between two batches would be passed over in silence.
+        """
+        if not found or self._met:
+            return
+        self._met = True
+        expected, first = self._part.start.get("seq"), found[0]["SequenceNumber"]
+        if expected and first != expected:
+            self._lost(f"records from {expected} up to {first} have expired")
+
+    def _check_met(self) -> None:
+        if "seq" in self._part.start and not self._met:
+            self._lost(f"records from {self._part.start['seq']} on have expired")
 
     def _lost(self, what: str) -> None:
         if self._settings.fail_on_data_loss:
@@ -137,6 +150,7 @@ class SliceReader:
                     **self._settings.stream, ShardId=self._part.shard, **where
                 ),
                 final=("ResourceNotFoundException",),
+                backoff=self._settings.positioning,
             )
         except self._caller.client.exceptions.ResourceNotFoundException:
             self._lost("the shard no longer exists")

@@ -10,12 +10,14 @@ from enum import Enum
 
 from streamcore import OptionWarning, Problem, Secret, at_least, between, option
 
+from .arns import CONSUMER_ARN, name_complaint
 from .connector import timestamp_problems
 from .options import StreamTable, checked_region
 from .settings import Backoff, FanOut, Lifecycle, Position, ReaderType, SinkSettings, SourceSettings
 from .timestamps import DEFAULT_PATTERN, parse_timestamp
 
 ITERATOR_LIVES = 300_000
+_JAVA_CLASS = re.compile(r"([A-Za-z_]\w*\.)+[A-Z_]\w*(\$\w+)*", re.A)
 _RECOVERABLE = re.compile(r"error\.recoverable\[(\d+)\]\.exception")
 
 
@@ -53,7 +55,7 @@ class Pauses:
 
 def _tries(prefix: str, what: str, default: int) -> int:
     found: int = option(
-        f"{prefix}.maxretries", f"Most tries of {what}.", default=default, check=at_least(0)
+        f"{prefix}.maxretries", f"Most retries of {what}.", default=default, check=at_least(0)
     )
     return found
 
@@ -73,7 +75,7 @@ class KinesisLegacy(StreamTable):
 
     identifier = "kinesis-legacy"
 
-    stream: str = option("stream", "Name of the stream.")
+    stream: str = option("stream", "Name of the stream.", check=name_complaint)
     region: str | None = checked_region(None)
     position: Position = option(
         "scan.stream.initpos", "Where a new job starts.", default=Position.LATEST
@@ -106,13 +108,13 @@ class KinesisLegacy(StreamTable):
     )
     efo_connections: int = option(
         "scan.stream.efo.http-client.max-concurrency",
-        "Most connections of EFO.",
+        "Accepted without effect: a task holds one subscription at a time.",
         default=10000,
         check=at_least(0),
     )
     efo_timeout: int = option(
         "scan.stream.efo.http-client.read-timeout",
-        "Milliseconds EFO waits for an answer.",
+        "Milliseconds EFO waits for an event, if that is less than the timeout of a subscription.",
         default=360000,
         check=at_least(0),
     )
@@ -163,7 +165,7 @@ class KinesisLegacy(StreamTable):
     subscribe_tries: int = _tries("scan.shard.subscribetoshard", "subscribing to a shard", 10)
     subscribe_timeout: int = option(
         "scan.shard.subscribetoshard.timeout",
-        "Seconds to wait for a subscription.",
+        "Seconds to wait for a subscription, and for its next event, before there is another.",
         default=60,
         check=at_least(0),
     )
@@ -258,23 +260,29 @@ class KinesisLegacy(StreamTable):
 
     def _fan_out_problems(self) -> Iterator[Problem]:
         if self.registration is Registration.NONE:
+            key = f"scan.stream.efo.consumerarn.{self.stream}"
             if self.stream not in self.consumer_arns:
+                yield Problem(key, "required when 'scan.stream.efo.registration' is 'NONE'")
+            elif not CONSUMER_ARN.fullmatch(arn := str(self.consumer_arns[self.stream])):
                 yield Problem(
-                    f"scan.stream.efo.consumerarn.{self.stream}",
-                    "required when 'scan.stream.efo.registration' is 'NONE'",
+                    key,
+                    f"'{arn}' does not have the form "
+                    "arn:aws:kinesis:REGION:ACCOUNT:stream/NAME/consumer/NAME:NUMBER",
                 )
         elif not self.consumer:
             yield Problem(
                 "scan.stream.efo.consumername",
                 f"required when 'scan.stream.efo.registration' is '{self.registration.value}'",
             )
+        elif complaint := name_complaint(self.consumer):
+            yield Problem("scan.stream.efo.consumername", f"'{self.consumer}' {complaint}")
 
     def _recoverable_problems(self) -> Iterator[Problem]:
         given = {**self.recoverable_bare, **self.recoverable}
         if not given:
             return
         numbers = []
-        for key in given:
+        for key, value in given.items():
             match = _RECOVERABLE.fullmatch(key)
             if match is None:
                 yield Problem(
@@ -284,6 +292,12 @@ class KinesisLegacy(StreamTable):
                 )
             else:
                 numbers.append(int(match[1]))
+                if not _JAVA_CLASS.fullmatch(str(value)):
+                    yield Problem(
+                        f"scan.shard.consumer.{key}",
+                        f"'{value}' is not the name of a Java class such as "
+                        "'com.amazonaws.SdkClientException'",
+                    )
         if numbers and sorted(numbers) != list(range(len(numbers))):
             yield Problem(
                 "scan.shard.consumer.error.recoverable", "the list counts from [0] without gaps"
@@ -307,20 +321,16 @@ class KinesisLegacy(StreamTable):
                 Lifecycle.SELF_MANAGED if none else Lifecycle.JOB_MANAGED,
                 arn,
                 self.registration is Registration.LAZY,
-                timedelta(seconds=self.subscribe_timeout),
+                min(
+                    timedelta(seconds=self.subscribe_timeout),
+                    timedelta(milliseconds=self.efo_timeout),
+                ),
+                timedelta(seconds=self.register_timeout),
                 timedelta(seconds=self.deregister_timeout),
-                _backoff(
-                    self.consumer_tries,
-                    self.consumer_base,
-                    self.consumer_most,
-                    self.consumer_factor,
-                ),
-                _backoff(
-                    self.subscribe_tries,
-                    self.subscribe_base,
-                    self.subscribe_most,
-                    self.subscribe_factor,
-                ),
+                self._backoff("consumer"),
+                self._backoff("subscribe"),
+                self._backoff("register"),
+                self._backoff("deregister"),
             )
         return SourceSettings(
             self.service(self.region),
@@ -331,9 +341,10 @@ class KinesisLegacy(StreamTable):
             timedelta(milliseconds=self.discovery),
             self.limit,
             timedelta(milliseconds=max(self.interval, 200)),
-            _backoff(
-                self.records_tries + 1, self.records_base, self.records_most, self.records_factor
-            ),
+            self._backoff("records"),
+            self._backoff("list"),
+            self._backoff("describe"),
+            self._backoff("iterator"),
             fan_out,
             True,
             self.fail_on_data_loss,
@@ -345,8 +356,10 @@ class KinesisLegacy(StreamTable):
     def _sink(self) -> SinkSettings:
         return self.sink_settings(self.region, {"StreamName": self.stream}, self.stream)
 
-
-def _backoff(tries: int, base: int, most: int, factor: float) -> Backoff:
-    return Backoff(
-        max(1, tries), timedelta(milliseconds=base), timedelta(milliseconds=most), factor
-    )
+    def _backoff(self, call: str) -> Backoff:
+        """The four options of one call: its retries and the pauses between them."""
+        retries, base, most, factor = (
+            getattr(self, f"{call}_{part}") for part in ("tries", "base", "most", "factor")
+        )
+        milliseconds = timedelta(milliseconds=1)
+        return Backoff(retries + 1, base * milliseconds, most * milliseconds, factor)

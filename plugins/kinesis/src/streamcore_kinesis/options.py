@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from streamcore import (
     Connector,
@@ -24,9 +23,8 @@ from streamcore import (
     option,
 )
 from streamcore.failures import FailureHandler
-from streamcore.values import is_link_local
 
-from .arns import region_complaint
+from .arns import endpoint_complaint, region_complaint
 from .partition_keys import partition_problems
 from .settings import Endpoint, SinkSettings, SourceSettings
 
@@ -65,15 +63,6 @@ class HttpVersion(Enum):
     HTTP2 = "HTTP2"
 
 
-def _endpoint_complaint(text: str) -> str | None:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "is not a URL such as 'https://kinesis.us-east-1.amazonaws.com'"
-    if is_link_local(parts.hostname):
-        return "is a link-local address, refused"
-    return None
-
-
 class StreamTable(Connector):
     """A table on a Kinesis stream; the two connectors add how they are read."""
 
@@ -84,10 +73,12 @@ class StreamTable(Connector):
         "aws.endpoint",
         "URL of the service; found by region if unset.",
         default=None,
-        check=_endpoint_complaint,
+        check=endpoint_complaint,
     )
-    trust_all: bool = option(
-        "aws.trust.all.certificates", "Accept any TLS certificate; for tests only.", default=False
+    trust_all: bool | None = option(
+        "aws.trust.all.certificates",
+        "Accept any TLS certificate; for tests only. Unset is false.",
+        default=None,
     )
     provider: CredentialProvider = option(
         "aws.credentials.provider", "Where credentials come from.", default="auto"
@@ -193,13 +184,25 @@ class StreamTable(Connector):
                 "scan.deser.failure-stream",
                 "required when 'scan.deser.failure-handler' is 'dead-letter'",
             )
-        for key in self.producer:
-            if key not in _KNOWN_TO_OLD_PRODUCER:
-                warnings.warn(
-                    f"'sink.producer.{key}' is not known to this sink and has no effect",
-                    OptionWarning,
-                    stacklevel=2,
-                )
+        yield from self._old_producer_problems()
+
+    def _old_producer_problems(self) -> Iterator[Problem]:
+        url = self._old_endpoint()
+        if url and (complaint := endpoint_complaint(url)):
+            yield Problem("sink.producer.kinesis-endpoint", f"'{url}' {complaint}")
+        verify = self.producer.get("verify-certificate")
+        ignored = [key for key in self.producer if key not in _KNOWN_TO_OLD_PRODUCER]
+        for key in ignored:
+            _warn(f"'sink.producer.{key}' is not known to this sink and has no effect")
+        if verify is not None and str(verify).lower() not in ("true", "false"):
+            _warn(
+                f"'sink.producer.verify-certificate' is '{verify}', neither true nor false, and "
+                "has no effect"
+            )
+
+    def _old_endpoint(self) -> str:
+        host, port = (self.producer.get(f"kinesis-{part}", "") for part in ("endpoint", "port"))
+        return f"https://{host}" + (f":{port}" if port else "") if host else ""
 
     def metadata(self) -> Mapping[str, MetadataKey]:
         inner = {f"value.{key}": found for key, found in self.format.metadata_keys.items()}
@@ -251,16 +254,11 @@ class StreamTable(Connector):
 
     def service(self, region: str | None) -> Endpoint:
         """Whom to talk to, with the deprecated producer keys translated."""
-        url, verify = self.endpoint, not self.trust_all
-        if not url and (host := str(self.producer.get("kinesis-endpoint", ""))):
-            port = self.producer.get("kinesis-port")
-            url = f"https://{host}" + (f":{port}" if port else "")
-        if (
-            not self.trust_all
-            and str(self.producer.get("verify-certificate", "")).lower() == "false"
-        ):
-            verify = False
-        return Endpoint(self.provider, region, url, verify)
+        trust_all = self.trust_all
+        if trust_all is None:
+            trust_all = str(self.producer.get("verify-certificate", "")).lower() == "false"
+        url = self.endpoint or self._old_endpoint() or None
+        return Endpoint(self.provider, region, url, not trust_all)
 
     def sink_settings(self, region: str | None, stream: dict[str, str], name: str) -> SinkSettings:
         """The write side, the same for both connectors."""
@@ -278,6 +276,10 @@ class StreamTable(Connector):
             min(self.connections or 1, self.in_flight, 64),
             timedelta(milliseconds=self.read_timeout or 360000),
         )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, OptionWarning, stacklevel=4)
 
 
 def checked_region(default: Any) -> Any:

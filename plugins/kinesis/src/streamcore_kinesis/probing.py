@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -14,11 +15,13 @@ from typing import Any
 
 from streamcore import DataLossError
 
-from .client import kinesis
+from .client import explain, kinesis
 from .consumers import Consumer
 from .positions import END, Position, Shard, at_record, at_time, known_time
 from .retrying import Caller
 from .settings import SourceSettings
+
+log = logging.getLogger("streamcore.kinesis")
 
 _FOLLOWED = 10
 """Empty answers to follow before the rest of a shard is left to the next batch."""
@@ -62,6 +65,8 @@ class Stream:
         self._begun: dict[str, tuple[Position, str]] = {}
         self._looked: dict[str, deque[float]] = {}
         self._behind: dict[str, int] = {}
+        self.unsure: set[str] = set()
+        """Shards of which the last look ended before it had met a record or the tip."""
         self._shards: list[Shard] = []
         self._listed_at = float("-inf")
 
@@ -79,6 +84,7 @@ class Stream:
         answer = self._caller.call(
             f"describing stream '{self._settings.stream_name}'",
             lambda: self._caller.client.describe_stream_summary(**self._settings.stream),
+            backoff=self._settings.describing,
         )
         self._note_time(answer)
         return int(answer["StreamDescriptionSummary"]["RetentionPeriodHours"]) * 3_600_000
@@ -93,13 +99,34 @@ class Stream:
             self._listed_at = time.monotonic()
         return self._shards
 
-    def _list(self, **arguments: Any) -> list[Shard]:
+    def shards_from(self, moment: datetime) -> list[Shard]:
+        """The shards there were at a moment, or all that are left if that is too long ago."""
+        try:
+            since = {"Type": "FROM_TIMESTAMP", "Timestamp": moment}
+            return self._list(final=("InvalidArgumentException",), ShardFilter=since)
+        except self._caller.client.exceptions.InvalidArgumentException as error:
+            when = int(moment.timestamp() * 1000)
+            if when > self.now() - self.retention():
+                what = f"listing the shards of stream '{self._settings.stream_name}'"
+                endpoint = self._settings.endpoint
+                raise explain(error, what, endpoint.region, endpoint.url) from error
+            log.warning(
+                "stream '%s' keeps nothing of %s UTC any more: reading starts with the oldest "
+                "record there is",
+                self._settings.stream_name,
+                _shown(when),
+            )
+            return self.shards(Type="FROM_TRIM_HORIZON")
+
+    def _list(self, final: tuple[str, ...] = (), **arguments: Any) -> list[Shard]:
         found: list[Shard] = []
         asked: dict[str, Any] = {**self._settings.stream, **arguments}
         while True:
             answer = self._caller.call(
                 f"listing the shards of stream '{self._settings.stream_name}'",
                 partial(self._caller.client.list_shards, **asked),
+                final,
+                backoff=self._settings.listing,
             )
             self._note_time(answer)
             found += [Shard.listed(each) for each in answer["Shards"]]
@@ -141,6 +168,7 @@ class Stream:
             self._check_ages(frontier)
         self._begun.clear()
         self._behind.clear()
+        self.unsure.clear()
         reading = {name: start for name, start in frontier.items() if start != END}
         with ThreadPoolExecutor(min(16, max(1, len(reading)))) as pool:
             found = dict(
@@ -194,6 +222,8 @@ class Stream:
         if seen.iterator is None:
             return dict(END), True
         self._idle[shard] = seen.iterator
+        if not seen.sure:
+            self.unsure.add(shard)
         return None, seen.sure
 
     def _look(self, shard: str, at: Position, iterator: str | None = None) -> Seen:
@@ -237,6 +267,7 @@ class Stream:
                     **self._settings.stream, ShardId=shard, **iterator_arguments(at)
                 )["ShardIterator"],
                 final=("ResourceNotFoundException",),
+                backoff=self._settings.positioning,
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections import deque
@@ -11,8 +12,8 @@ from typing import Any
 
 from streamcore import ConnectionFailed, RecordError
 
-from .client import explain, kinesis
-from .retrying import is_passing
+from .client import PASSING, code_of, explain, is_passing, kinesis
+from .retrying import Patience
 from .settings import SinkSettings
 
 LARGEST = 1024 * 1024
@@ -20,6 +21,12 @@ _LONGEST_KEY, _SHOWN = 256, 40
 _MORE_PER_SUCCESS, _LESS_PER_FAILURE = 10, 0.99
 _MOST_THREADS = 32
 _LONGEST_PAUSE = 1.0
+_MOST_BEFORE_SUCCESS = 50
+"""Failed requests before the first success after which the endpoint counts as a wrong one."""
+_WARN_EVERY = 30.0
+"""Seconds between two warnings about requests that keep failing."""
+
+log = logging.getLogger("streamcore.kinesis")
 
 
 @dataclass
@@ -52,6 +59,8 @@ class Putter:
         self._flying: dict[Future[Any], list[Entry]] = {}
         self._allowed = float(settings.batch_size)
         self._pause = 0.0
+        self._patience = Patience()
+        self._failed, self._succeeded, self._warned = 0, False, float("-inf")
         self.records = self.bytes = self.requests = self.retried = 0
         self.seconds = 0.0
         """Time spent waiting for the stream."""
@@ -148,10 +157,14 @@ class Putter:
         error = future.exception()
         if error is not None:
             assert isinstance(error, Exception)
-            if self._settings.fail_on_error or not is_passing(error):
+            given_up = self._is_hopeless(error) or self._patience.ends(error)
+            if self._settings.fail_on_error or given_up or not is_passing(error):
+                if self._failed > 1:
+                    what += f" was tried {self._failed} times without success and"
                 raise explain(error, what, endpoint.region, endpoint.url) from error
-            self._retry(batch)
+            self._retry(batch, f"{what} fails and is tried again: {error}")
             return
+        self._patience.heard()
         results = future.result()["Records"]
         refused = [
             (entry, result)
@@ -162,6 +175,7 @@ class Putter:
             ceiling = self._settings.batch_size * self._settings.in_flight
             self._allowed = min(self._allowed + _MORE_PER_SUCCESS, ceiling)
             self._pause = 0.0
+            self._succeeded, self._failed = True, 0
             return
         code, said = refused[0][1]["ErrorCode"], refused[0][1].get("ErrorMessage", "")
         if self._settings.fail_on_error or "AccessDenied" in code:
@@ -169,10 +183,20 @@ class Putter:
                 f"{what} failed: {len(refused)} of {len(batch)} records were refused, the first "
                 f"with {code}: {said}"
             )
-        self._retry([entry for entry, _ in refused])
+        self._succeeded = self._succeeded or len(refused) < len(batch)
+        said = f"{len(refused)} of {len(batch)} records are refused and sent again: {code}: {said}"
+        self._retry([entry for entry, _ in refused], f"{what}: {said}")
 
-    def _retry(self, entries: list[Entry]) -> None:
+    def _is_hopeless(self, error: Exception) -> bool:
+        """Whether requests have failed too often for an endpoint that has taken none so far."""
+        self._failed += code_of(error) not in PASSING  # a stream that throttles is the right one
+        return not self._succeeded and self._failed >= _MOST_BEFORE_SUCCESS
+
+    def _retry(self, entries: list[Entry], why: str) -> None:
         """Put refused records back to the front, in their order, and slow down."""
+        if time.monotonic() - self._warned >= _WARN_EVERY:
+            self._warned = time.monotonic()
+            log.warning(why)
         self._waiting.extendleft(reversed(entries))
         self._weight += sum(entry.weight for entry in entries)
         self._allowed = max(1.0, self._allowed * _LESS_PER_FAILURE)

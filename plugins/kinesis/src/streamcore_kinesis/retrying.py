@@ -7,56 +7,47 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .client import code_of, explain
+from .client import code_of, explain, is_passing, is_silence, is_unreached
 from .settings import Backoff, Endpoint
 
 T = TypeVar("T")
 
-PASSING = {
-    "ProvisionedThroughputExceededException",
-    "LimitExceededException",
-    "InternalFailure",
-    "InternalFailureException",
-    "ServiceUnavailable",
-    "ServiceUnavailableException",
-    "ThrottlingException",
-    "KMSThrottlingException",
-    "RequestTimeout",
-    "RequestTimeoutException",
-}
-
 _MOST_SILENCES = 3
 """Calls without an answer, each as long as the read timeout, before nothing is to be expected."""
+_MOST_UNREACHED = 3
+"""Calls that reach nobody before the address counts as wrong; one that has answered may be away."""
+
+_GROWTHS = 30
+"""Pauses that grow; all are at their longest by then, and numbers stay within bounds."""
 
 
-def is_passing(error: Exception) -> bool:
-    """Whether the same call may go through a moment later."""
-    code = code_of(error)
-    if code:
-        status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return code in PASSING or int(status) >= 500
-    from botocore.exceptions import (
-        ConnectionClosedError,
-        HTTPClientError,
-        IncompleteReadError,
-        ReadTimeoutError,
-    )
+class Patience:
+    """How long a service that does not answer is waited for: less while it never has answered."""
 
-    return isinstance(
-        error, ConnectionClosedError | ReadTimeoutError | IncompleteReadError | HTTPClientError
-    )
+    def __init__(self) -> None:
+        self.answered = False
+        self._silences = self._unreached = 0
 
+    def heard(self) -> None:
+        """Note an answer, whatever it was."""
+        self.answered = True
+        self._silences = self._unreached = 0
 
-def is_silence(error: Exception) -> bool:
-    """Whether the service took the call and never answered."""
-    from botocore.exceptions import ReadTimeoutError
-
-    return isinstance(error, ReadTimeoutError)
+    def ends(self, error: Exception) -> bool:
+        """Note that a call failed, and say whether there is no point in making it again."""
+        if code_of(error):
+            self.heard()
+        self._silences += is_silence(error)
+        self._unreached += is_unreached(error)
+        return self._silences >= _MOST_SILENCES or (
+            self._unreached >= _MOST_UNREACHED and not self.answered
+        )
 
 
 def pause(backoff: Backoff, attempt: int) -> float:
     """Seconds to wait after this attempt: between half of the full pause and all of it."""
-    full = min(backoff.most, backoff.base * backoff.factor**attempt).total_seconds()
+    base, most = backoff.base.total_seconds(), backoff.most.total_seconds()
+    full = min(most, base * backoff.factor ** min(attempt, _GROWTHS))
     return full * (0.5 + random.random() / 2)
 
 
@@ -65,21 +56,34 @@ class Caller:
 
     def __init__(self, client: Any, endpoint: Endpoint, backoff: Backoff) -> None:
         self.client, self._endpoint, self._backoff = client, endpoint, backoff
+        self._answered = False
         self.retries = 0
 
-    def call(self, what: str, make: Callable[[], T], final: tuple[str, ...] = ()) -> T:
-        """Make the call; errors with a code in `final` are raised as they are, for the caller."""
-        silences = 0
-        for attempt in range(self._backoff.attempts):
+    def call(
+        self,
+        what: str,
+        make: Callable[[], T],
+        final: tuple[str, ...] = (),
+        backoff: Backoff | None = None,
+    ) -> T:
+        """Make the call; errors with a code in `final` are raised as they are, for the caller.
+
+        `backoff` is for a call that has pauses of its own.
+        """
+        pauses, patience = backoff or self._backoff, Patience()
+        patience.answered = self._answered
+        for attempt in range(pauses.attempts):
             try:
-                return make()
+                made = make()
+                self._answered = True
+                return made
             except Exception as error:
                 if code_of(error) in final:
                     raise
-                silences += is_silence(error)
-                last = attempt + 1 == self._backoff.attempts or silences == _MOST_SILENCES
+                last = patience.ends(error) or attempt + 1 == pauses.attempts
+                self._answered = patience.answered
                 if last or not is_passing(error):
                     raise explain(error, what, self._endpoint.region, self._endpoint.url) from error
                 self.retries += 1
-                time.sleep(pause(self._backoff, attempt))
+                time.sleep(pause(pauses, attempt))
         raise AssertionError("a backoff has at least one attempt")

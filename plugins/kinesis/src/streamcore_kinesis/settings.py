@@ -58,11 +58,16 @@ class FanOut:
     name: str
     lifecycle: Lifecycle
     arn: str | None
-    deregister: bool
-    subscribe_timeout: timedelta
-    deregister_timeout: timedelta
-    describe: Backoff
-    subscribe: Backoff
+    removed: bool
+    """Whether the consumer goes when the query ends."""
+    silence: timedelta
+    """How long a subscription may say nothing, from the first call on, before there is another."""
+    active_timeout: timedelta | None
+    removal_timeout: timedelta
+    describing: Backoff
+    subscribing: Backoff
+    registering: Backoff
+    removing: Backoff
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,9 @@ class SourceSettings:
     limit: int
     pause: timedelta
     retries: Backoff
+    listing: Backoff
+    describing: Backoff
+    positioning: Backoff
     fan_out: FanOut | None
     unpack: bool
     fail_on_data_loss: bool

@@ -22,7 +22,7 @@ from streamcore.spark.reporting import report
 from streamcore.spark.types import arrow_output
 
 from .aggregation import unpack
-from .client import kinesis
+from .client import READ_SECONDS, kinesis
 from .fetching import Record, SliceReader
 from .options import StreamTable
 from .positions import (
@@ -80,7 +80,7 @@ class SliceSource:
             return {shard.name: dict(TRIM) for shard in roots(stream.shards(fresh=True))}
         if start is Start.AT_TIMESTAMP and self._settings.timestamp is not None:
             moment = self._settings.timestamp
-            found = stream.shards(Type="FROM_TIMESTAMP", Timestamp=moment)
+            found = stream.shards_from(moment)
             begin = at_time(int(moment.timestamp() * 1000))
         else:
             # A moment, never LATEST itself: a restart before the first record loses nothing.
@@ -121,7 +121,14 @@ class SliceSource:
 
         settings, connector = self._settings, self._connector
         endpoint = settings.endpoint
-        client = kinesis(endpoint.provider, endpoint.region, endpoint.url, verify=endpoint.verify)
+        silence = settings.fan_out.silence.total_seconds() if settings.fan_out else READ_SECONDS
+        client = kinesis(
+            endpoint.provider,
+            endpoint.region,
+            endpoint.url,
+            verify=endpoint.verify,
+            read_seconds=max(1.0, silence),
+        )
         caller = Caller(client, endpoint, settings.retries)
         output = arrow_output(self._table.output)
         layout = key_value(self._table, (), "", ValueFields.ALL)
@@ -245,12 +252,16 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         stream = self._stream
+        if stream.consumer is not None:  # a query runs: one that is only looked at never comes here
+            stream.consumer.prepare()
         stream.wait_until_due()
         frontier = next_frontier(start["shards"], stream.shards())
         horizon = self._horizon() if self._until is None else self._until
         ends, busy = stream.ends(frontier, horizon, returning="initial" not in start)
+        while not busy and self._until is not None and stream.unsure:
+            ends, busy = stream.ends(frontier, horizon)  # no later call would look any further
         self._reached = min((known_time(end) or horizon for end in ends.values()), default=horizon)
-        if not busy:
+        if not busy and not start.get("initial"):
             if self._until is not None and stream.consumer:  # the last call of this query
                 stream.consumer.remove()
             return start
@@ -261,7 +272,8 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
             "at": self._reached,
         }
         if start.get("initial"):
-            # Spark does not keep where the first batch began; a replay must begin there again.
+            # Spark runs a first batch whatever there is to read, and does not keep where it began;
+            # a replay must begin there again.
             end["began"] = start["shards"]
         return end
 
@@ -269,7 +281,7 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
         begun: dict[str, Position] = start["shards"]
         if start.get("initial"):
             begun = end.get("began", begun)
-        return self._partitions(begun, end["shards"], self._stream.shards(), end["tasks"])
+        return self._partitions(begun, end["shards"], self._stream.shards(), end.get("tasks", 1))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SlicePartition)

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from .client import code_of, explain
+from streamcore import ConnectionFailed, StreamcoreError
+
+from .client import code_of, explain, is_broken_stream, is_passing
 from .fetching import Record, SliceReader
 from .positions import Position, Slice
-from .retrying import Caller, is_passing, pause
+from .retrying import Caller, pause
 from .settings import FanOut, SourceSettings
 
 _QUIET = 3
@@ -35,34 +37,54 @@ class SubscribedSliceReader(SliceReader):
                     failures = 0
                     found = event["Records"]
                     inside = self._inside(found)
+                    self._check_first(found)
                     if inside:
-                        self._check_first(inside[0])
                         self._last = inside[-1]["SequenceNumber"]
                         yield inside
-                    if len(inside) < len(found):
-                        return
                     following = event.get("ContinuationSequenceNumber")
-                    if not following or event.get("ChildShards"):
+                    ended = not following or event.get("ChildShards")
+                    if len(inside) < len(found) or ended:
+                        self._check_met()
                         return
                     self._from = {"Type": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": following}
                     quiet = 0 if found or event.get("MillisBehindLatest") else quiet + 1
                     if quiet >= _QUIET and "ts" in self._part.stop:
+                        self._check_met()
                         return
+            except StreamcoreError:
+                raise
             except Exception as error:
                 code = code_of(error)
                 if code == "ResourceNotFoundException":
+                    self._check_consumer()
                     self._lost("the shard no longer exists")
                     return
                 failures += 1
                 in_use = code in ("ResourceInUseException", "LimitExceededException")
-                if failures >= self._fan_out.subscribe.attempts or not (
-                    in_use or is_passing(error) or _is_broken_stream(error)
+                if failures >= self._fan_out.subscribing.attempts or not (
+                    in_use or is_passing(error) or is_broken_stream(error)
                 ):
                     what = f"subscribing to shard '{self._part.shard}'"
                     endpoint = self._settings.endpoint
                     raise explain(error, what, endpoint.region, endpoint.url) from error
                 # A subscription holds its shard for five seconds, whoever ended it.
-                time.sleep(max(1.0 if in_use else 0.0, pause(self._fan_out.subscribe, failures)))
+                time.sleep(max(1.0 if in_use else 0.0, pause(self._fan_out.subscribing, failures)))
+
+    def _check_consumer(self) -> None:
+        """The service says of a missing consumer what it says of a missing shard."""
+        client = self._caller.client
+        try:
+            self._caller.call(
+                f"describing consumer '{self._fan_out.name}'",
+                lambda: client.describe_stream_consumer(ConsumerARN=self._arn),
+                final=("ResourceNotFoundException",),
+            )
+        except client.exceptions.ResourceNotFoundException:
+            raise ConnectionFailed(
+                f"the consumer '{self._arn}' no longer exists, so stream "
+                f"'{self._settings.stream_name}' cannot be read on. Start the query again: it "
+                "registers a consumer of its own, or looks for one that it was given."
+            ) from None
 
     def _events(self) -> Iterator[dict[str, Any]]:
         answer = self._caller.client.subscribe_to_shard(
@@ -83,13 +105,3 @@ def starting_position(at: Position) -> dict[str, Any]:
     if "ts" in at:
         return {"Type": "AT_TIMESTAMP", "Timestamp": datetime.fromtimestamp(at["ts"] / 1000, UTC)}
     return {"Type": "TRIM_HORIZON"}
-
-
-def _is_broken_stream(error: Exception) -> bool:
-    from botocore.exceptions import EventStreamError
-    from botocore.parsers import ResponseParserError
-    from urllib3.exceptions import HTTPError
-
-    if isinstance(error, EventStreamError):
-        return code_of(error) != "AccessDeniedException"
-    return isinstance(error, ResponseParserError | HTTPError | OSError | AttributeError)

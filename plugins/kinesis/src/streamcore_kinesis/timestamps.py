@@ -50,10 +50,15 @@ _DEFAULTS = {"year": 1970, "month": 1, "day": 1, "hour": 0, "minute": 0, "second
 def compiled(pattern: str) -> str:
     """The regular expression of a Java date pattern; ValueError for letters it does not know."""
     out = []
+    seen: set[str] = set()
     for token in re.finditer(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z']", pattern):
         if token[2]:
             if token[0] not in _PARTS:
                 raise ValueError(f"'{token[0]}' is not a known part of a date pattern")
+            field = _PARTS[token[0]].partition(">")[0]
+            if field in seen:
+                raise ValueError(f"'{token[0]}' repeats another part of the date pattern")
+            seen.add(field)
             out.append(_PARTS[token[0]])
         else:
             out.append(re.escape(token[1] if token[1] is not None else token[0]))

@@ -33,6 +33,8 @@ class Faults:
     """Share of writes that are done, but whose reply never arrives."""
     limit_control: float = 0.0
     """Share of all other calls refused with LimitExceededException."""
+    empty_reads: int = 0
+    """Answers without records, though behind, with which reading from TRIM_HORIZON begins."""
     reads_per_second: int = 0
     """GetRecords calls a shard allows in a second (AWS: 5); 0 is no limit."""
     cut_subscription_after: int = 0
@@ -100,6 +102,7 @@ class Fate:
         self._lock = threading.Lock()
         self._reads = 0
         self._shards: dict[str, str] = {}
+        self._empty: dict[str, int] = {}
         self._recent_reads: dict[str, deque[float]] = {}
 
     def draw_from(self, seed: int) -> None:
@@ -124,11 +127,24 @@ class Fate:
         if operation == "GetShardIterator":
             stream = request.get("StreamName") or request.get("StreamARN", "").rpartition("/")[2]
             shard = f"{stream}/{request['ShardId']}"
-            self._shards[json.loads(reply)["ShardIterator"]] = shard
+            iterator = json.loads(reply)["ShardIterator"]
+            self._shards[iterator] = shard
+            if request["ShardIteratorType"] == "TRIM_HORIZON":
+                self._empty[iterator] = self.faults.empty_reads
         elif operation == "GetRecords" and (found := _NEXT.search(reply)):
             known = self._shards.get(request["ShardIterator"])
             if known is not None:
                 self._shards[found[1].decode()] = known
+
+    def behind(self, operation: str, request: dict[str, Any]) -> bytes | None:
+        """An answer from a part of a shard that holds no records, as long as that part is."""
+        iterator = request.get("ShardIterator", "")
+        if operation != "GetRecords" or not self._empty.get(iterator):
+            return None
+        self._empty[iterator] -= 1
+        self.ledger.injected["empty"] += 1
+        reply = {"Records": [], "NextShardIterator": iterator, "MillisBehindLatest": 3_600_000}
+        return json.dumps(reply).encode()
 
     def check(self, operation: str, request: dict[str, Any]) -> None:
         """Refuse what AWS would refuse but the emulator accepts, and what a fault strikes."""
