@@ -212,6 +212,7 @@ class CredentialProvider(Plugin):
     """Finds secrets on the worker that needs them, so they never travel in options."""
 
     kind = "credentials"
+    importable = True
 
     def fetch(self, scope: Mapping[str, str]) -> Credentials:
         """Return fresh credentials; `scope` is what the connector knows, such as 'region'."""

@@ -61,7 +61,8 @@ SENSITIVE = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS = re.compile(  # what tells where or what kind the secret is, but not the secret
-    r"(location|provider|source|lifetime|url|endpoint|mechanism|arn|name|file|path|[.-]ms)$", re.I
+    r"(location|provider|source|lifetime|url|endpoint|mechanism|arn|name|class|file|path|[.-]ms)$",
+    re.I,
 )
 URL_LOGIN = re.compile(  # the second form is no URL, but whoever writes it has a password in it
     r"""(?<=://)(?:[^\s/?\#]*|[^\s/?\#:@'"]*:(?!\d*(?:[/?\#]|$))[^\s'"]{0,200})(?=@)"""

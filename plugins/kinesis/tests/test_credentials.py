@@ -1,11 +1,25 @@
 """Credentials come from where the table says, on the worker, and are renewed in time."""
 
+import json
 import os
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from streamcore import ConnectionFailed, CredentialProvider, Credentials, PluginError, Secret
-from streamcore.registry import installed
+import streamcore_formats
+import streamcore_kinesis
+from streamcore import (
+    ConnectionFailed,
+    CredentialProvider,
+    Credentials,
+    OptionError,
+    PluginError,
+    Secret,
+    hookimpl,
+    option,
+)
+from streamcore.claims import Provider
+from streamcore.registry import Registry, installed
 from streamcore.testing import CredentialsContract
 from streamcore.testing.services import Sts
 from streamcore_kinesis.client import kinesis
@@ -135,6 +149,16 @@ def test_an_sts_that_does_not_answer_is_one_sentence():
         provider(**given).fetch(SCOPE)
 
 
+class Hourly(CredentialProvider):
+    """Gives keys that hold for an hour."""
+
+    identifier = "hourly"
+
+    def fetch(self, scope):
+        fetched.append(scope["region"])
+        return Credentials(keys("id", "secret"), datetime.now(UTC) + timedelta(hours=1))
+
+
 class Short(CredentialProvider):
     """Gives keys that hold for a few seconds only."""
 
@@ -146,6 +170,77 @@ class Short(CredentialProvider):
 
 
 fetched: list[str] = []
+
+
+class Vault(CredentialProvider):
+    """Gives what its options say, under the names it is told."""
+
+    identifier = "vault"
+
+    path: str = option("path", "Where it looks.")
+    names: str = option("names", "What it calls them.", default="access-key-id,secret-key")
+
+    def fetch(self, scope):
+        return Credentials({name: Secret(self.path) for name in self.names.split(",")})
+
+
+@hookimpl
+def register_credentials():
+    return [Vault]
+
+
+def in_a_module(monkeypatch, name):
+    """Lets a class of this file be named by a path."""
+    monkeypatch.setitem(sys.modules, name, sys.modules[__name__])
+    return f"{name}.Vault"
+
+
+def test_a_class_of_ones_own_gets_its_options(monkeypatch):
+    path = in_a_module(monkeypatch, "ours")
+    given = {"provider": "CUSTOM", "custom.class": path, "custom.vault.path": "here"}
+    assert provider(**given).fetch(SCOPE).values[KEY_ID].reveal() == "here"
+    with pytest.raises(OptionError, match="custom.vault.path: required but missing"):
+        provider(**{k: v for k, v in given.items() if "path" not in k})
+
+
+def test_a_provider_that_another_package_adds_is_named_like_a_builtin():
+    modules = [streamcore_formats, streamcore_kinesis, sys.modules[__name__]]
+    registry = Registry(
+        Provider(f"package-{n}", "1.0", f"it-{n}", lambda module=module: module)
+        for n, module in enumerate(modules)
+    )
+    given = {"aws.credentials.provider": "vault", "aws.credentials.vault.path": "here"}
+    chosen = registry.build("connector", "kinesis", NEW | given).provider
+    client = kinesis(chosen, "us-east-1", "http://127.0.0.1:1")
+    assert client._request_signer._credentials.access_key == "here"
+
+
+def test_credentials_by_other_names_are_one_sentence():
+    with pytest.raises(
+        PluginError, match="^the credential provider gave 'password', 'user', and AWS needs 'acce"
+    ):
+        kinesis(Vault(path="x", names="user,password"), "us-east-1", "http://127.0.0.1:1")
+
+
+def test_all_clients_of_a_process_share_what_is_renewed():
+    before = len(fetched)
+    for _ in range(20):
+        kinesis(Hourly(), "us-east-1", "http://127.0.0.1:1")
+    kinesis(Hourly(), "eu-west-1", "http://127.0.0.1:1")
+    assert fetched[before:] == ["us-east-1", "eu-west-1"]
+
+
+def test_a_profile_whose_process_gives_keys_for_a_while_is_renewed(tmp_path, clean):
+    script = tmp_path / "keys"
+    until = datetime.now(UTC) + timedelta(minutes=20)
+    keys = {"AccessKeyId": "id", "SecretAccessKey": "secret", "Expiration": until.isoformat()}
+    script.write_text("#!/bin/sh\necho '" + json.dumps({"Version": 1} | keys) + "'\n")
+    script.chmod(0o755)
+    file = tmp_path / "config"
+    file.write_text(f"[profile team]\ncredential_process = {script}\n")
+    clean.setenv("AWS_CONFIG_FILE", str(file))
+    given = {"provider": "PROFILE", "profile.name": "team"}
+    assert provider(**given).fetch(SCOPE).expires == until
 
 
 def test_credentials_are_renewed_before_they_expire():

@@ -1,9 +1,12 @@
 """Every wrong option of a Kinesis table is named when the table is planned."""
 
+from datetime import timedelta
+
 import pytest
 from streamcore import Column, OptionError, OptionWarning, Table
 from streamcore.checks import check_table
 from streamcore.registry import installed
+from streamcore_kinesis.settings import Backoff
 
 NEW = {
     "stream.arn": "arn:aws:kinesis:us-east-1:123456789012:stream/orders",
@@ -75,6 +78,20 @@ def test_the_defaults_are_the_documented_ones():
             "source.efo.consumer.name: required when 'source.reader.type' is 'EFO'",
         ),
         (
+            {"source.init.timestamp.format": "yyyy-MM-MM"},
+            "source.init.timestamp.format: 'MM' repeats another part of the date pattern",
+        ),
+        (
+            {"sink.producer.kinesis-endpoint": "169.254.169.254"},
+            "sink.producer.kinesis-endpoint: 'https://169.254.169.254' is a link-local address, "
+            "refused",
+        ),
+        (
+            {"sink.producer.kinesis-endpoint": "example.com", "sink.producer.kinesis-port": "x"},
+            "sink.producer.kinesis-endpoint: 'https://example.com:x' is not a URL: Port could not "
+            "be cast to integer value as 'x'",
+        ),
+        (
             {"source.efo.consumer.name": "not ok"},
             "source.efo.consumer.name: 'not ok' is not 1 to 128 of letters, digits, '_', '.' "
             "and '-'",
@@ -90,7 +107,7 @@ def test_the_defaults_are_the_documented_ones():
         ),
         (
             {"sink.flush-buffer.size": "1000"},
-            "sink.flush-buffer.size: '1000' must be at least 1.04858e+06",
+            "sink.flush-buffer.size: '1000' must be at least 1048576",
         ),
         (
             {"scan.deser.failure-handler": "dead-letter"},
@@ -122,6 +139,42 @@ def test_wrong_options_of_kinesis(extra, expected):
             OLD | {"scan.stream.recordpublisher": "EFO", "scan.stream.efo.registration": "NONE"},
             "scan.stream.efo.consumerarn.orders: required when 'scan.stream.efo.registration' is "
             "'NONE'",
+        ),
+        (
+            OLD | {"stream": ""},
+            "stream: '' is not 1 to 128 of letters, digits, '_', '.' and '-'",
+        ),
+        (
+            OLD | {"stream": "my orders"},
+            "stream: 'my orders' is not 1 to 128 of letters, digits, '_', '.' and '-'",
+        ),
+        (
+            OLD
+            | {
+                "scan.stream.recordpublisher": "EFO",
+                "scan.stream.efo.consumername": "not ok!",
+            },
+            "scan.stream.efo.consumername: 'not ok!' is not 1 to 128 of letters, digits, '_', '.' "
+            "and '-'",
+        ),
+        (
+            OLD
+            | {
+                "scan.stream.recordpublisher": "EFO",
+                "scan.stream.efo.registration": "NONE",
+                "scan.stream.efo.consumerarn.orders": "junk",
+            },
+            "scan.stream.efo.consumerarn.orders: 'junk' does not have the form "
+            "arn:aws:kinesis:REGION:ACCOUNT:stream/NAME/consumer/NAME:NUMBER",
+        ),
+        (
+            OLD | {"scan.shard.consumer.error.recoverable[0].exception": "no class"},
+            "scan.shard.consumer.error.recoverable[0].exception: 'no class' is not the name of a "
+            "Java class such as 'com.amazonaws.SdkClientException'",
+        ),
+        (
+            OLD | {"shard.consumer.error.recoverable[1].exception": "java.io.IOException"},
+            "scan.shard.consumer.error.recoverable: the list counts from [0] without gaps",
         ),
         (
             OLD | {"scan.shard.getrecords.maxretries": "-1"},
@@ -162,7 +215,29 @@ def test_wrong_options_of_the_legacy_connector(given, expected):
         ),
         (
             {"aws.credentials.provider": "CUSTOM", "aws.credentials.custom.class": "no.Such"},
-            "aws.credentials.custom.class: 'no.Such' could not be loaded",
+            "aws.credentials.custom.class: could not find and load class 'no.Such': ",
+        ),
+        (
+            {
+                "aws.credentials.provider": "CUSTOM",
+                "aws.credentials.custom.class": "json.JSONDecoder",
+            },
+            "aws.credentials.custom.class: class 'json.JSONDecoder' is not a streamcore "
+            "CredentialProvider",
+        ),
+        (
+            {
+                "aws.credentials.provider": "ASSUME_ROLE",
+                "aws.credentials.role.stsEndpoint": "localhost:5000",
+            },
+            "aws.credentials.role.stsEndpoint: 'localhost:5000' is not a URL such as ",
+        ),
+        (
+            {
+                "aws.credentials.provider": "WEB_IDENTITY_TOKEN",
+                "aws.credentials.role.stsEndpoint": "http://169.254.169.254",
+            },
+            "aws.credentials.role.stsEndpoint: 'http://169.254.169.254' is a link-local address",
         ),
         (
             {"aws.credentials.provider": "ASSUME_ROLE"},
@@ -211,6 +286,46 @@ def test_the_old_producers_endpoint_and_certificates_are_translated():
     }
     service = build("kinesis", NEW | given).service("us-east-1")
     assert (service.url, service.verify) == ("https://example.com:4567", False)
+
+
+def test_certificates_are_checked_where_the_table_says_so_whatever_old_keys_say():
+    old = {"sink.producer.verify-certificate": "false"}
+    checked = NEW | old | {"aws.trust.all.certificates": "false"}
+    assert build("kinesis", checked).service("us-east-1").verify
+    assert build("kinesis", NEW).service("us-east-1").verify
+    with pytest.warns(OptionWarning, match="'maybe', neither true nor false, and has no effect"):
+        unclear = build("kinesis", NEW | {"sink.producer.verify-certificate": "maybe"})
+    assert unclear.service("us-east-1").verify
+
+
+def test_every_call_of_the_legacy_connector_has_retries_and_pauses_of_its_own():
+    calls = (
+        "scan.list.shards",
+        "scan.stream.describe",
+        "scan.shard.getiterator",
+        "scan.shard.getrecords",
+        "scan.stream.describestreamconsumer",
+        "scan.stream.registerstreamconsumer",
+        "scan.stream.deregisterstreamconsumer",
+        "scan.shard.subscribetoshard",
+    )
+    given = {"scan.stream.recordpublisher": "EFO", "scan.stream.efo.consumername": "ours"}
+    for n, call in enumerate(calls, 1):
+        parts = {"maxretries": n, "backoff.base": n, "backoff.max": n * 10, "backoff.expconst": n}
+        given |= {f"{call}.{part}": str(value) for part, value in parts.items()}
+    given |= {
+        "scan.stream.registerstreamconsumer.timeout": "7",
+        "scan.stream.deregisterstreamconsumer.timeout": "8",
+        "scan.stream.efo.http-client.read-timeout": "9000",
+    }
+    settings = build("kinesis-legacy", OLD | given).source_settings()
+    own = settings.fan_out
+    found = [settings.listing, settings.describing, settings.positioning, settings.retries]
+    found += [own.describing, own.registering, own.removing, own.subscribing]
+    millisecond = timedelta(milliseconds=1)
+    assert found == [Backoff(n + 1, n * millisecond, n * 10 * millisecond, n) for n in range(1, 9)]
+    waits = (own.active_timeout, own.removal_timeout, own.silence)
+    assert [each.total_seconds() for each in waits] == [7, 8, 9]
 
 
 def test_a_partitioner_and_partitioned_by_exclude_each_other():
