@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from .api import Decoded, Decoder, Format, Rejected
 from .errors import Problem, RecordError
+from .origins import every_pair, picked, upto, without_columns
 from .table import ROW_KIND, ROW_KINDS, Column, Table, is_physical
 from .table import ValueFields as ValueFields
 from .types import nullable_inside
@@ -175,7 +176,7 @@ class Assembler:
         if not values.count(None):
             return decoded.rows, decoded.origin, None
         gone = pa.array([i for i, value in enumerate(values) if value is None], pa.int32())
-        origin = decoded.origin if decoded.origin is not None else _upto(decoded.rows.num_rows)
+        origin = decoded.origin if decoded.origin is not None else upto(decoded.rows.num_rows)
         there = pc.invert(pc.is_in(origin, value_set=gone))
         if not pc.all(there).as_py():  # a format that has rows for null values, too
             origin = origin.filter(there)
@@ -192,9 +193,9 @@ class Assembler:
         order = pc.sort_indices(whole)
         rows = pa.RecordBatch.from_arrays([c.take(order) for c in both], decoded.rows.schema.names)
         if not both:
-            rows = _without_columns(len(whole))
+            rows = without_columns(len(whole))
         origin = whole.take(order)
-        if len(origin) == len(values) and origin.equals(_upto(len(values))):
+        if len(origin) == len(values) and origin.equals(upto(len(values))):
             origin = None  # one row per message again, which is the cheap case for all that follows
         return rows, origin, kinds.take(order)
 
@@ -216,24 +217,24 @@ class Assembler:
             bad += [Rejected(i, "the key is null") for i, key in enumerate(keys) if key is None]
         if decoded.origin is None and origin is None and not bad:
             return rows, origin, kinds, decoded.rows.columns, bad, 0
-        origin = origin if origin is not None else _upto(rows.num_rows)
+        origin = origin if origin is not None else upto(rows.num_rows)
         if bad:
             costs = pa.array([index for index, _ in bad], pa.int32())
             kept = pc.indices_nonzero(pc.invert(pc.is_in(origin, value_set=costs)))
-            rows, origin, kinds = _picked(rows, origin, kinds, kept)
-        of_keys = decoded.origin if decoded.origin is not None else _upto(decoded.rows.num_rows)
+            rows, origin, kinds = picked(rows, origin, kinds, kept)
+        of_keys = decoded.origin if decoded.origin is not None else upto(decoded.rows.num_rows)
         lost = 0
         if self._upsert:
             has_key = pc.is_in(origin, value_set=of_keys)
             lost = pc.count_distinct(origin.filter(pc.invert(has_key))).as_py()
             if lost:
-                rows, origin, kinds = _picked(rows, origin, kinds, pc.indices_nonzero(has_key))
+                rows, origin, kinds = picked(rows, origin, kinds, pc.indices_nonzero(has_key))
         if pc.count_distinct(of_keys).as_py() == len(of_keys):
             # A message without a key has null key columns.
             match = pc.index_in(origin, value_set=of_keys)
         else:
-            pick, match = _every_pair(origin, of_keys)
-            rows, origin, kinds = _picked(rows, origin, kinds, pick)
+            pick, match = every_pair(origin, of_keys)
+            rows, origin, kinds = picked(rows, origin, kinds, pick)
         keys_of = [column.take(match) for column in decoded.rows.columns]
         return rows, origin, kinds, keys_of, bad, lost
 
@@ -256,7 +257,7 @@ class Assembler:
             )
             arrays.append(array if array.type == target.type else _cast(array, target.type))
         if not arrays:
-            return _without_columns(rows.num_rows)
+            return without_columns(rows.num_rows)
         return pa.RecordBatch.from_arrays(arrays, schema=self._output)
 
     def _array(
@@ -292,7 +293,7 @@ class _NothingInside:
 
     def decode(self, messages: Sequence[bytes | None]) -> Decoded:
         present = [index for index, value in enumerate(messages) if value is not None]
-        return Decoded(_without_columns(len(present)), pa.array(present, pa.int32()))
+        return Decoded(without_columns(len(present)), pa.array(present, pa.int32()))
 
 
 @dataclass
@@ -368,42 +369,5 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     return pc.cast(array, target, safe=False)
 
 
-def _upto(count: int) -> pa.Int32Array:
-    return _numbers(count.bit_length()).slice(0, count)
-
-
-@functools.cache
-def _numbers(bits: int) -> pa.Int32Array:
-    """Kept, because counting up in Python takes longer than all that is done with the numbers."""
-    return pa.array(range(1 << bits), pa.int32())
-
-
-def _picked(
-    rows: pa.RecordBatch, origin: pa.Int32Array, kinds: pa.Int8Array | None, pick: pa.Array
-) -> tuple[pa.RecordBatch, pa.Int32Array, pa.Int8Array | None]:
-    taken = rows.take(pick) if rows.num_columns else _without_columns(len(pick))
-    return taken, origin.take(pick), None if kinds is None else kinds.take(pick)
-
-
-def _every_pair(origin: pa.Int32Array, of_keys: pa.Int32Array) -> tuple[pa.Array, pa.Array]:
-    """Each row with each key row of its message, for key formats that give several."""
-    matches: dict[int, list[int | None]] = {}
-    for at, index in enumerate(of_keys.to_pylist()):
-        matches.setdefault(index, []).append(at)
-    pairs = [
-        (at, match)
-        for at, index in enumerate(origin.to_pylist())
-        for match in matches.get(index, [None])
-    ]
-    left, right = zip(*pairs, strict=True) if pairs else ((), ())
-    return pa.array(left, pa.int64()), pa.array(right, pa.int64())
-
-
 def _all_nullable(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in schema])
-
-
-def _without_columns(count: int) -> pa.RecordBatch:
-    """A batch that has rows but no columns, as a bare COUNT(*) needs it."""
-    whole = pa.RecordBatch.from_arrays([pa.nulls(count)], ["_"])
-    return whole.select([])
