@@ -178,6 +178,9 @@ def test_the_sql_of_a_dry_run_is_taken_by_streamcore_itself(source, sink):
     sql, statements = sql_of(text.replace("\n  type: upsert-kafka", SINKS[sink]))
     assert len(statements) == 5
     assert ("-- but for 'sink.custom-header'" in sql) is (sink == "kafka")
+    prefixes = re.findall("'sink.transactional-id-prefix' = '(.*)'", sql)
+    names = ["streamcore-job-ods.orders", "streamcore-job-ods.items"]
+    assert prefixes == ([] if sink == "canal" else names)
 
 
 def test_the_sql_of_a_dry_run_tells_tables_apart():
@@ -227,7 +230,9 @@ def ways(found):
 
 def test_a_dry_run_shows_the_way_of_sample_names():
     text = JOB[: JOB.index("  tables:")] + JOB[JOB.index("sink:") :].rstrip() + PATTERNS
-    assert ways(planned(text)) == [("shop.any", "ods.any"), ("db_1.t_any", "all_1.any")]
+    found = planned(text)
+    assert "-- no statements: declare columns in 'source.tables' to see some\n" in found.text()
+    assert ways(found) == [("shop.any", "ods.any"), ("db_1.t_any", "all_1.any")]
     session, given = Session(name="job", dry=True), {"dry": True, "samples": ["x.b", "y.z"]}
     found = prepare_job(session, text, "job.yaml", lambda: None, **given)
     assert ways(found) == [("x.b", "b"), ("y.z", "y.z")]

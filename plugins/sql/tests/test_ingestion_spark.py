@@ -5,12 +5,12 @@ import json
 import pytest
 from streamcore_sql import Session, SqlError
 from streamcore_sql.ingestion.batches import TableWriter
-from streamcore_sql.ingestion.errors import RowRefused
+from streamcore_sql.ingestion.errors import Problems, RowRefused
 from streamcore_sql.ingestion.packed_writer import packed
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.ingestion.routing import TableId
 from streamcore_sql.ingestion.row_sql import KIND, TABLE, TEXT
-from streamcore_sql.ingestion.shapes import Seen
+from streamcore_sql.ingestion.shapes import Seen, Shape
 from streamcore_sql.ingestion.sources import look, look_at_names
 
 HEAD = """
@@ -151,6 +151,17 @@ def test_inferred_columns_evolve_and_those_that_clash_with_the_projection_stay_o
     assert third[2] == {**again, "next": 5, "origin": "a"}
     told = "table 'shop.a': column 'next' is left out: the projection has one of that name"
     assert [record.getMessage() for record in caplog.records] == [told]
+
+
+def test_a_column_that_will_be_left_out_is_no_reason_not_to_start(spark):
+    rule = "\n  - source-table: shop.a\n    projection: \\*, id + 1 AS next\n"
+    shape = Shape(inferred={"id": "i", "next": "i"}, key=("id",))
+    Batches(spark, job(rule)).job._check_table(TableId.of("shop.a"), shape, problems := Problems())
+    problems.raise_any()
+    strict = job(rule, pipeline="pipeline:\n  schema.change.behavior: evolve\n")
+    Batches(spark, strict).job._check_table(TableId.of("shop.a"), shape, problems)
+    with pytest.raises(SqlError, match="column 'next' is given twice"):
+        problems.raise_any()
 
 
 def test_names_may_hold_anything_that_json_can_write(spark):

@@ -194,14 +194,13 @@ class TableWriter:
         self, spark: SparkSession, table: TableId, rule: Transform
     ) -> tuple[Column, ...]:
         """The columns a rule is applied to; new ones that clash with it may have to stay out."""
-        tolerant = self._job.pipeline.behavior in (Behavior.TRY_EVOLVE, Behavior.LENIENT)
         while True:
             columns = self._shapes.known[table].columns
             try:
                 self.check(spark, columns, rule)
                 return columns
             except DuplicateColumn as error:
-                if not tolerant or error.name not in self._shapes.known[table].inferred:
+                if not self.may_leave_out(self._shapes.known[table], error.name):
                     raise
                 self._warn(
                     "table '%s': column '%s' is left out: the projection has one of that name",
@@ -209,6 +208,11 @@ class TableWriter:
                     error.name,
                 )
                 self._shapes.without(table, error.name)
+
+    def may_leave_out(self, shape: Shape, column: str) -> bool:
+        """Whether a column that clashes with the projection is left out, instead of told of."""
+        tolerant = self._job.pipeline.behavior in (Behavior.TRY_EVOLVE, Behavior.LENIENT)
+        return tolerant and column in shape.inferred
 
     def check(
         self, spark: SparkSession, columns: Sequence[Column], rule: Transform

@@ -145,6 +145,8 @@ class _Sql:
             yield "EXECUTE STATEMENT SET BEGIN"
             yield from inserts
             yield "END;"
+        elif not tables:
+            yield "-- no statements: declare columns in 'source.tables' to see some"
 
     def _source(
         self, table: TableId, name: str, columns: Sequence[Column], key: Sequence[str]
@@ -175,7 +177,7 @@ class _Sql:
             own |= {"stream.arn": target, "format": self._sink.envelope}
         prefix = "sink.transactional-id-prefix"
         if prefix in self._sink.options:
-            own[prefix] = str(self._sink.options[prefix])
+            own[prefix] = f"{self._sink.options[prefix]}-{name}"  # each table is a sink of its own
         shown = own | {k: text for k, text in sink.options.items() if k not in _OURS}
         return _create(name, columns, key, [], shown, sink.secrets)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ from .routing import Router, TableId
 from .shapes import Shape, Shapes, is_local
 from .sinks import SinkPlan, plan_sink
 from .sources import SourcePlan, look, plan_source
+from .transforms import DuplicateColumn
 
 if TYPE_CHECKING:
     from ..running import Launch
@@ -108,6 +109,12 @@ class PlannedJob:
             columns = self._writer.check(self.session.spark, shape.columns, rule) if rule else None
             if shape.key or self.source.typed:  # else messages may tell it yet
                 self._writer.key_of(table, shape, columns)
+        except DuplicateColumn as error:
+            if self._writer.may_leave_out(shape, error.name):
+                kept = {name: kind for name, kind in shape.inferred.items() if name != error.name}
+                self._check_table(table, replace(shape, inferred=kept), problems)
+            else:
+                problems.take(error)
         except SqlError as error:
             problems.take(error)
         except RowRefused as error:
