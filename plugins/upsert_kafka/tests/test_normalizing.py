@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from datetime import timedelta
 
 import pytest
@@ -10,10 +11,11 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import Row
 from streamcore import Column, OptionError, RecordError, Table
 from streamcore.registry import installed
-from streamcore.spark.carrier import pack
+from streamcore.spark.changes import read_changes
 from streamcore.spark.types import spark_schema
 
 KIND = Column("_row_kind", "STRING", metadata="row-kind", virtual=True)
+LATELY = int(time.time() * 1000) - 600_000  # what is older is soon deleted
 ROWS = Table((Column("id", "INT", nullable=False), Column("v", "STRING"), KIND), "rows", ("id",))
 
 
@@ -26,7 +28,7 @@ def put(kafka):
         for partition, number, value, at in rows:
             payload = None if value is None else json.dumps({"id": number, "v": value}).encode()
             key = json.dumps({"id": number}).encode()
-            producer.produce(topic, payload, key, partition=partition, timestamp=at)
+            producer.produce(topic, payload, key, partition=partition, timestamp=LATELY + at)
         producer.flush()
 
     return write
@@ -45,15 +47,9 @@ def told(spark, kafka, tmp_path):
             "changelog.normalize": "true",
             **extra,
         }
-        connector = installed().build("connector", "upsert-kafka", options)
-
-        def load(table):
-            packed = pack({"connector": "upsert-kafka", **options}, table)
-            reader = spark.readStream.format("streamcore").options(**packed)
-            return reader.schema(spark_schema(table.output)).load()
-
         found = []
-        writer = connector.stream_frame(load, ROWS).writeStream.outputMode("update")
+        frame = read_changes(spark, {"connector": "upsert-kafka", **options}, ROWS)
+        writer = frame.writeStream.outputMode("update")
         writer = writer.foreachBatch(lambda batch, _: found.extend(map(tuple, batch.collect())))
         writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer.trigger(availableNow=True).start().awaitTermination()

@@ -93,6 +93,18 @@ def test_refusals(extra, expected):
     assert expected in [str(problem) for problem in caught.value.problems]
 
 
+def test_a_plain_streaming_read_cannot_be_normalised():
+    connector = build(**{"changelog.normalize": "true"})
+    table = Table((Column("id", "BIGINT", nullable=False), Column("name", "STRING")), "t", ("id",))
+    with pytest.raises(OptionError) as caught:
+        connector.stream_reader(table)
+    assert (
+        "changelog.normalize: needs state, which a plain read has not; call "
+        "streamcore.spark.changes.read_changes(spark, options, schema), and write its result in "
+        "update mode"
+    ) in str(caught.value)
+
+
 def test_both_formats_are_required():
     with pytest.raises(OptionError) as caught:
         installed().build(

@@ -7,13 +7,16 @@ name and with their own words: `INSERT`, `c`, Spark's and Delta's `_change_type`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import OptionError, Problem
-from ..table import ROW_KIND, ROW_KINDS
+from ..table import ROW_KIND, ROW_KINDS, Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from ..values import Secret
 
 OPERATIONS = {"+I": "INSERT", "-U": "UPDATE_BEFORE", "+U": "UPDATE_AFTER", "-D": "DELETE"}
 """The words of SQL."""
@@ -78,6 +81,30 @@ def from_change_types(frame: DataFrame) -> DataFrame:
     """A changelog of Spark's, with `_row_kind` in the place of `_change_type`."""
     words = {word: OPERATIONS[kind] for kind, word in CHANGE_TYPES.items()}
     return from_changelog(frame, CHANGE_TYPE, words)
+
+
+def read_changes(
+    spark: SparkSession, options: Mapping[str, str | Secret], table: Table | StructType
+) -> DataFrame:
+    """A table as a stream, with the operators of Spark that its connector adds to the read.
+
+    `spark.readStream.format("streamcore")` gives the rows alone; with `changelog.normalize` of
+    'upsert-kafka', state makes a full changelog of them. Write that in update mode.
+    """
+    from ..registry import installed
+    from .carrier import pack, unpack
+    from .types import spark_schema, table_of
+
+    declared = table if isinstance(table, Table) else table_of(table)
+
+    def load(wanted: Table) -> DataFrame:
+        reader = spark.readStream.format("streamcore").options(**pack(options, wanted))
+        return reader.schema(spark_schema(wanted.output)).load()
+
+    given = unpack(pack(options))
+    connector: Any = installed().build("connector", given.connector, given.options)
+    found: DataFrame = connector.stream_frame(load, declared)
+    return found
 
 
 def _translated(column: Column, words: Mapping[str, str]) -> Column:

@@ -190,6 +190,10 @@ class UpsertKafka(Kafka):
         plain = dataclasses.replace(table, primary_key=())
         yield from table_problems(self.keyed(table), plain, writing=writing)
 
+    def online_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
+        plain = dataclasses.replace(self, normalize=False)
+        yield from Kafka.online_problems(plain, table, writing=writing)
+
     def keyed(self, table: Table) -> UpsertKafka:
         """The same connector, knowing which columns are the key of this table's messages."""
         return dataclasses.replace(self, key_fields=table.primary_key)
@@ -206,6 +210,14 @@ class UpsertKafka(Kafka):
 
         if is_collapsed(table):
             return CollapsingStreamReader(self.keyed(table), table)
+        if self.normalize:
+            problem = Problem(
+                "changelog.normalize",
+                "needs state, which a plain read has not; call "
+                "streamcore.spark.changes.read_changes(spark, options, schema), and write its "
+                "result in update mode",
+            )
+            raise OptionError("connector 'upsert-kafka'", [problem])
         return KafkaStreamReader(self.keyed(table), table, upsert=True)
 
     def stream_frame(self, load: Callable[[Table], DataFrame], table: Table) -> DataFrame:

@@ -18,7 +18,7 @@ from ..launching import _Resumable
 from ..monitoring.about import About, table_about
 from ..monitoring.sampling import sampled
 from ..monitoring.scrubbing import SECRETS
-from ..planner.modes import APPEND
+from ..planner.modes import APPEND, UPDATE
 from ..statements import CreateFunction, Name, Option
 from .batches import TableWriter
 from .dry_run import plan_text
@@ -154,7 +154,8 @@ class PlannedJob:
                 self._shapes.first_batch = self._shapes.first_batch or 0
             frame = self.source.stream(self.session.spark)
             with spark_errors(sql_text(self.job.source.node.members["type"])):
-                query = self.launch.writer(frame, APPEND).foreachBatch(self._writer).start()
+                mode = UPDATE if self.source.connector.stream_updates() else APPEND
+                query = self.launch.writer(frame, mode).foreachBatch(self._writer).start()
             job = sampled(StreamJob(self.launch.name, query, self._about()))
             return self._resumable.watch(job)
         except BaseException:

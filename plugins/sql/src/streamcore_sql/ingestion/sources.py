@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from streamcore import ROW_KIND, Column, Connector, Secret, StreamcoreError, Table
 from streamcore.checks import check_table
 from streamcore.spark.carrier import pack
+from streamcore.spark.changes import read_changes
 from streamcore.spark.types import spark_schema
 
 from ..lexer import text_literal
@@ -63,8 +64,8 @@ class SourcePlan:
         return not self.typed
 
     def stream(self, spark: SparkSession) -> DataFrame:
-        """The rows, as they come."""
-        return self._rows(spark.readStream, self.options)
+        """The rows, as they come, through what the connector adds to a read."""
+        return self._shown(read_changes(spark, self.options, self.table))
 
     def sample(self, spark: SparkSession) -> DataFrame | None:
         """Some of the rows the job would begin with, if the source can say where they end."""
@@ -86,6 +87,9 @@ class SourcePlan:
         frame: DataFrame = (
             reader.format("streamcore").options(**packed).schema(schema).load()  # type: ignore[attr-defined]
         )
+        return self._shown(frame)
+
+    def _shown(self, frame: DataFrame) -> DataFrame:
         frame = frame.withColumnRenamed(ROW_KIND, KIND)
         if KIND not in frame.columns:
             frame = frame.selectExpr("*", f"'+I' AS {KIND}")
