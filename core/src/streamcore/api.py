@@ -347,6 +347,14 @@ class Connector(Plugin):
         """Whether such a read may forget rows that it has told: they cannot be taken back."""
         return False
 
+    def write_tasks(self) -> int | None:
+        """How many tasks are to write; None: as many as there are."""
+        return None
+
+    def write_keys(self, table: Table) -> tuple[str, ...]:
+        """The columns whose rows must be written in their order, by one task."""
+        return table.primary_key
+
     def reader(self, table: Table) -> DataSourceReader:
         raise self._cannot("batch reads")
 

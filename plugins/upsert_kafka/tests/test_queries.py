@@ -112,6 +112,75 @@ def test_a_row_that_meets_the_condition_no_more_is_deleted(kafka, upsert_table, 
     assert {number for number, row in found.items() if row is not None} == {4, 5}
 
 
+def test_a_row_that_finds_nothing_to_join_no_more_is_deleted(kafka, upsert_table, spark, tmp_path):
+    servers = kafka.bootstrap_servers
+    source, target, regions = upsert_table(2), upsert_table(1), upsert_table(1)
+    regions.write([{"region": "eu", "views": 7, "_row_kind": "+I"}])
+    script = ";\n".join(
+        [
+            ORDERS.format(topic=source.topic, servers=servers, more="", time="", key=KEY),
+            "CREATE TABLE regions (region STRING, views INT, PRIMARY KEY (region) NOT ENFORCED) "
+            + WITH.format(topic=regions.topic, servers=servers, more=""),
+            f"CREATE TABLE kept (id INT, views INT, {KEY}) "
+            + WITH.format(topic=target.topic, servers=servers, more=""),
+            """INSERT INTO kept SELECT o.id, r.views FROM (SELECT *, PROCTIME() AS p FROM orders) o
+              JOIN regions FOR SYSTEM_TIME AS OF o.p AS r ON o.region = r.region
+              WHERE o.amount > 2""",
+        ]
+    )
+    producer = Producer({"bootstrap.servers": servers})
+    for number, region, amount in (
+        (1, "eu", 5),
+        (1, None, None),
+        (2, "eu", 5),
+        (2, "us", 5),
+        (3, "eu", 5),
+        (4, "us", 5),
+        (5, "eu", 5),
+        (5, "eu", 1),
+    ):
+        value = region and {"id": number, "region": region, "amount": amount}
+        payload = value and json.dumps(value).encode()
+        producer.produce(source.topic, payload, json.dumps({"id": number}).encode())
+    producer.flush()
+    Session(spark, name="j", checkpoint=str(tmp_path), once=True).execute(script).wait(300)
+    found = {key["id"]: value and value["views"] for key, value in target.messages()}
+    assert found == {1: None, 2: None, 3: 7, 4: None, 5: None}
+
+
+def test_so_many_tasks_write_as_the_table_says_and_each_key_in_its_order(
+    kafka, upsert_table, spark, tmp_path
+):
+    servers, source = kafka.bootstrap_servers, upsert_table(2)
+    every, once = upsert_table(4), upsert_table(1)
+    exactly = (
+        ", 'sink.parallelism' = '1', 'sink.delivery-guarantee' = 'exactly-once', "
+        f"'sink.transactional-id-prefix' = '{once.topic}'"
+    )
+    columns = "(region STRING, views BIGINT, PRIMARY KEY (region) NOT ENFORCED) "
+    tables = {"every": ", 'sink.parallelism' = '4'", "once": exactly, "seen": ""}
+    topics = {"every": every.topic, "once": once.topic, "seen": source.topic}
+    script = ";\n".join(
+        f"CREATE TABLE {name} {columns}"
+        + WITH.format(topic=topics[name], servers=servers, more=more)
+        for name, more in tables.items()
+    )
+    source.write([{"region": f"r{n % 20}", "views": n, "_row_kind": "+I"} for n in range(400)])
+    for name, query in {
+        "every": "SELECT region, views FROM seen",
+        "once": "SELECT region, COUNT(*) FROM seen GROUP BY region",  # by several tasks
+    }.items():
+        session = Session(spark, name=name, checkpoint=str(tmp_path / name), once=True)
+        session.execute(f"{script};\nINSERT INTO {name} {query}").wait(300)
+    for region in {key["region"] for key, _ in every.messages()}:
+        views = [value["views"] for key, value in every.messages() if key["region"] == region]
+        assert views == sorted(views)
+        assert len(views) == 20
+    assert {key["region"]: value["views"] for key, value in once.messages()} == {
+        f"r{n}": 1 for n in range(20)
+    }
+
+
 @pytest.fixture
 def explained(spark):
     def explain(query, time="", more=""):

@@ -311,6 +311,12 @@ class Kafka(Connector):
     def needs_old_rows(self) -> bool:
         return self.format.changelog
 
+    def write_tasks(self) -> int | None:
+        return self.sink_parallelism
+
+    def write_keys(self, table: Table) -> tuple[str, ...]:
+        return self.key_fields or table.primary_key
+
     def bounded(self) -> bool:
         return self.bounded_mode is not Bounded.UNBOUNDED
 

@@ -13,6 +13,7 @@ from streamcore.spark.types import spark_type
 from streamcore.table import ROW_KIND
 
 from ..errors import SqlError, did_you_mean
+from ..lexer import name_literal
 from ..rewrite import rewrite_expression
 from ..source import Place
 from ..statements import ComputedColumn, Insert, MetadataColumn
@@ -61,7 +62,10 @@ def slots(insert: Insert, sink: Bound) -> list[Slot]:
 
 
 def shaped(result: DataFrame, insert: Insert, sink: Bound) -> DataFrame:
-    """The query's rows as the sink's columns; a row kind the query carries comes along."""
+    """The query's rows as the sink's columns, in as many tasks as it asks for.
+
+    A row kind that the query carries comes along.
+    """
     wanted = slots(insert, sink)
     fields = [field for field in result.schema.fields if field.name != ROW_KIND]
     if problems := list(_mismatches(fields, wanted, insert, sink)):
@@ -77,7 +81,19 @@ def shaped(result: DataFrame, insert: Insert, sink: Bound) -> DataFrame:
         columns.append(value.cast(spark_type(slot.column.field)).alias(slot.column.name))
     if has_kind:
         columns.append(F.col(ROW_KIND))
-    return numbered.select(*columns)
+    return _dealt(numbered.select(*columns), sink)
+
+
+def _dealt(rows: DataFrame, sink: Bound) -> DataFrame:
+    """Rows in as many tasks as the table asks for, those of one key together and in their order.
+
+    Rows without a key keep the order of the tasks they come from, so those are only put together.
+    """
+    tasks = sink.connector.write_tasks()
+    if tasks is None:
+        return rows
+    keys = [F.col(name_literal(name)) for name in sink.connector.write_keys(sink.table)]
+    return rows.repartition(tasks, *keys) if keys else rows.coalesce(tasks)
 
 
 def _mismatches(
