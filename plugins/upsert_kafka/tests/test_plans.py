@@ -74,8 +74,9 @@ def test_deletes_that_end_no_version_are_told(spark):
     )
     notes = session.prepare(insert).notes
     assert (
-        "deletes of 'rates' end no version: they have no 'since'. Declare the WATERMARK on a "
-        "column METADATA FROM 'timestamp' to see them"
+        "a delete in 'rates' has its key alone, and so no 'since': rows go on meeting the version "
+        "that was deleted, unless the time is that of the message, as in "
+        "since TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'"
     ) in notes
 
 
@@ -104,6 +105,11 @@ def test_deletes_that_end_no_version_are_told(spark):
             "changes SELECT region, CAST(COUNT(*) AS INT) FROM views GROUP BY region",
             "table 'changes' ('kafka') keeps every change, and so must be told each row as it was "
             "before; this query only tells what its rows are now",
+        ),
+        (
+            "inserts SELECT v.region, p.id FROM (SELECT *, PROCTIME() AS at FROM views) AS v "
+            "JOIN people FOR SYSTEM_TIME AS OF v.at AS p ON v.region = p.city",
+            "a lookup takes the rows of a table, and 'people' has changes",
         ),
         (
             "inserts SELECT currency, rate FROM normal",

@@ -215,6 +215,9 @@ class StreamTable(Connector):
 
     accepts = produces
 
+    def needs_old_rows(self) -> bool:
+        return self.format.changelog
+
     def table_problems(self, table: Table, *, writing: bool) -> Iterator[Problem | str]:
         if writing:
             yield from partition_problems(table)

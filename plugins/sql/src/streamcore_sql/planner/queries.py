@@ -112,6 +112,7 @@ class QueryReader:
             )
             for bound, ref in zip(bounds, rewritten.tables, strict=True)
         )
+        _check_lookups(rewritten, scans)
         rewritten = with_untimed_deletes_noted(rewritten, scans)
         if scans and all(read.streaming for read in scans):
             endless = [join.place for join in rewritten.joins if join.endless]
@@ -156,6 +157,15 @@ class QueryReader:
         if problems:
             raise SqlError.together(problems)
         return bounds
+
+
+def _check_lookups(rewritten: Rewritten, scans: tuple[Scan, ...]) -> None:
+    """Refuse a lookup where a read gives every change of a row: each would be met."""
+    for ref, read in zip(rewritten.tables, scans, strict=True):
+        if ref.lookup and read.bound.connector.needs_old_rows():
+            trouble = f"a lookup takes the rows of a table, and '{read.bound.name}' has changes"
+            hint = "Write them to an 'upsert-kafka' table by INSERT INTO, and look up that one."
+            raise SqlError(trouble, ref.place, hint)
 
 
 class QueryPlanner(QueryReader):
