@@ -12,7 +12,7 @@ from streamcore import DataLossError
 from streamcore.registry import installed
 from streamcore.testing.ledger import Ledger, scenario
 from streamcore.testing.services.kafka import unique_name
-from streamcore_kafka import fetching
+from streamcore_kafka.fetching import Fetcher
 from streamcore_kafka.progress import Range
 
 
@@ -101,11 +101,8 @@ def test_records_deleted_before_they_were_read_are_told_with_the_gap(broker, ben
 
 
 @scenario(17, small={"rows": 5_000}, full={"rows": 100_000})
-def test_records_deleted_in_the_middle_of_a_batch_are_told_as_many_as_are_gone(
-    broker, scale, monkeypatch
-):
+def test_records_deleted_in_the_middle_of_a_batch_are_told_as_many_as_are_gone(broker, scale):
     """The client fetches less ahead than is deleted: some of that was read, the rest is gone."""
-    monkeypatch.setattr(fetching, "CHUNK_ROWS", 500)
     rows, gone, admin = scale.rows, scale.rows - 100, broker.admin()
     for strict in ("true", "false"):
         topic = broker.create_topic(unique_name("truncated"), 1, {"segment.bytes": "1048576"})
@@ -120,7 +117,7 @@ def test_records_deleted_in_the_middle_of_a_batch_are_told_as_many_as_are_gone(
             "scan.fail-on-data-loss": strict,
         }
         kafka = installed().build("connector", "kafka", options)
-        fetcher = fetching.Fetcher(kafka, [Range(topic, 0, 0, rows)])
+        fetcher = Fetcher(kafka, [Range(topic, 0, 0, rows)], rows=500)
         chunks = fetcher.chunks()
         read = [message.offset() for message in next(chunks)]
         (deleted,) = admin.delete_records([TopicPartition(topic, 0, gone)]).values()

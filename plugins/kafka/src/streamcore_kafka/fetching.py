@@ -110,7 +110,7 @@ class Fetcher:
                 self.bytes += size_of_chunk
                 yield chunk
                 chunk, size_of_chunk = [], 0
-                ask = max(1, min(CHUNK_ROWS, int(CHUNK_BYTES / average)))
+                ask = max(1, min(self._rows, int(CHUNK_BYTES / average)))
                 moved = time.monotonic()
         if chunk:
             self.bytes += size_of_chunk
