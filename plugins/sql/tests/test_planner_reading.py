@@ -62,9 +62,7 @@ def test_a_last_row_that_leaves_its_filter_is_deleted(reading):
     assert "_row_kind" not in reading(LAST.format("id, status"), upserts=True).rewritten.sql
     around = f"SELECT id FROM (SELECT * FROM ({query})) AS x"
     sql = reading(around, upserts=True).rewritten.sql
-    assert sql.startswith(
-        "SELECT id, `_row_kind` AS `_row_kind` FROM (SELECT * EXCEPT (`_row_kind`)"
-    )
+    assert sql.startswith("SELECT id, `_row_kind` FROM (SELECT * EXCEPT (`_row_kind`)")
 
 
 @pytest.mark.parametrize(

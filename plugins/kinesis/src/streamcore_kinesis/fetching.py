@@ -116,14 +116,10 @@ class SliceReader:
         """One read, with a new iterator when this one is too old."""
         client = self._caller.client
         while True:
-            wait = self._called + CALLS_APART - time.monotonic()
-            if wait > 0:
-                time.sleep(wait)
-            self._called = time.monotonic()
             try:
                 return self._caller.call(
                     f"reading shard '{self._part.shard}' of stream '{self._settings.stream_name}'",
-                    partial(client.get_records, ShardIterator=iterator, Limit=self._settings.limit),
+                    partial(self._read, iterator),
                     final=("ExpiredIteratorException", "ResourceNotFoundException"),
                 )
             except client.exceptions.ExpiredIteratorException:
@@ -134,6 +130,14 @@ class SliceReader:
             except client.exceptions.ResourceNotFoundException:
                 self._lost("the shard no longer exists")
                 return {"Records": [], "NextShardIterator": None}
+
+    def _read(self, iterator: str) -> Any:
+        """One call, in its turn: a refused one counts for the service, too."""
+        wait = self._called + CALLS_APART - time.monotonic()
+        if wait > 0:
+            time.sleep(wait)
+        self._called = time.monotonic()
+        return self._caller.client.get_records(ShardIterator=iterator, Limit=self._settings.limit)
 
     def _iterator(self) -> str | None:
         position: Position = self._part.start

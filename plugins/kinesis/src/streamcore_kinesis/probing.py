@@ -249,12 +249,16 @@ class Stream:
 
     def _records(self, shard: str, iterator: str) -> Any:
         times = self._looked.setdefault(shard, deque(maxlen=_LOOKS))
-        if len(times) == _LOOKS:
-            time.sleep(max(0.0, times[0] + _WITHIN - time.monotonic()))
-        times.append(time.monotonic())
+
+        def read() -> Any:  # in its turn: a refused call counts for the service, too
+            if len(times) == _LOOKS:
+                time.sleep(max(0.0, times[0] + _WITHIN - time.monotonic()))
+            times.append(time.monotonic())
+            return self._caller.client.get_records(ShardIterator=iterator, Limit=1)
+
         return self._caller.call(
             f"reading shard '{shard}' of stream '{self._settings.stream_name}'",
-            lambda: self._caller.client.get_records(ShardIterator=iterator, Limit=1),
+            read,
             final=("ExpiredIteratorException", "ResourceNotFoundException"),
         )
 
