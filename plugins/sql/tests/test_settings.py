@@ -35,6 +35,13 @@ def test_keys_without_effect_are_named():
     assert session.execute("SET 'spark.sql.ansi.enabled' = 'true'").notes == ()
 
 
+@pytest.mark.parametrize("name", ["..", "../../x", "."])
+def test_no_name_of_a_job_leads_out_of_the_folder_of_jobs(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    folder = Path(Session(name=name).settings.launch(name).checkpoint).resolve()
+    assert folder.parent.parent == tmp_path / "jobs"
+
+
 def test_settings_shape_how_jobs_start(tmp_path, monkeypatch):
     monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
     session = Session(name="job")

@@ -124,11 +124,11 @@ class Settings:
 
     def _folder(self, target: str) -> str | None:
         base = self.get("execution.checkpointing.dir") or self._checkpoint
-        part = quote(target, safe="")
+        part = _as_folder(target)
         if base:
             return f"{base.rstrip('/')}/{part}"
         if self.job_name:
-            return str(state_folder() / "jobs" / quote(self.job_name, safe="") / part)
+            return str(state_folder() / "jobs" / _as_folder(self.job_name) / part)
         return None
 
     # --- statements ----------------------------------------------------------------------
@@ -205,3 +205,8 @@ def _on_spark(change: Callable[[], Any], option: Option) -> None:
             text = "is fixed once Spark runs"
             hint = f"Pass it when you start: --set {option.key}=..."
         raise SqlError(f"{option.key}: {text}", option.place, hint) from error
+
+
+def _as_folder(name: str) -> str:
+    """A folder's name that stands for any name, and never for a folder above."""
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
