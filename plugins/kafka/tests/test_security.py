@@ -20,6 +20,7 @@ from streamcore.testing.services.certificates import STORE_PASSWORD, Authority
 from streamcore.testing.services.process import free_port
 from streamcore_kafka.client import check_properties, partitions_of
 from streamcore_kafka.client_keys import PROVIDER
+from streamcore_kafka.explain import Report, sentence
 from streamcore_kafka.messages import Messages
 from streamcore_kafka.sender import Sender
 from streamcore_kafka.tickets import Ticket
@@ -379,6 +380,13 @@ def test_a_topic_we_may_not_write_is_said_at_once(broker):
         f"topic 'readable': Kafka broker {broker.bootstrap_servers} does not allow our user to use "
         "the topic: Broker: Topic authorization failed. Have the right granted (ACL)."
     )
+
+
+@pytest.mark.parametrize("name", ["_FATAL", "CLUSTER_AUTHORIZATION_FAILED"])
+def test_a_right_to_write_that_lacks_is_named_whichever_error_comes_first(name):
+    said = "Failed to acquire idempotence PID from broker b: Broker: Cluster authorization failed"
+    told = sentence(Report(name, said), [], {"bootstrap.servers": "b:1"})
+    assert "does not allow our user to write: neither WRITE on a topic nor" in told
 
 
 def test_a_transactional_id_we_may_not_use_is_said_at_once(broker, topic):

@@ -150,10 +150,20 @@ def _not_allowed(what: str) -> Callable[[str, str, Settings], str]:
     return tell
 
 
+def _not_on_cluster(broker: str, said: str, properties: Settings) -> str:
+    if "idempotence PID" in said:  # what a producer asks for before it writes
+        return _no_writing(broker, properties)
+    return _not_allowed("do this on the cluster")(broker, said, properties)
+
+
+def _no_writing(broker: str, properties: Settings) -> str:
+    missing = "neither WRITE on a topic nor IDEMPOTENT_WRITE on the cluster is granted"
+    return _not_allowed("write")(broker, missing, properties)
+
+
 def _fatal(broker: str, said: str, properties: Settings) -> str:
     if "Cluster authorization failed" in said:
-        missing = "neither WRITE on a topic nor IDEMPOTENT_WRITE on the cluster is granted"
-        return _not_allowed("write")(broker, missing, properties)
+        return _no_writing(broker, properties)
     return f"{broker} and the producer have lost each other: {said}. Run the batch again."
 
 
@@ -174,6 +184,6 @@ _SENTENCES: dict[str, Callable[[str, str, Settings], str]] = {
     "TOPIC_AUTHORIZATION_FAILED": _not_allowed("use the topic"),
     "GROUP_AUTHORIZATION_FAILED": _not_allowed("use the consumer group"),
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _not_allowed("use the transactional id"),
-    "CLUSTER_AUTHORIZATION_FAILED": _not_allowed("do this on the cluster"),
+    "CLUSTER_AUTHORIZATION_FAILED": _not_on_cluster,
     "_FATAL": _fatal,
 }
