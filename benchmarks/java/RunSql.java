@@ -12,9 +12,11 @@ import org.apache.flink.types.Row;
 
 /**
  * Runs one script per input line (base64), in this process, and prints the seconds it took and, if
- * it has a SELECT, the values of its last row. A script with a SELECT runs as a batch.
+ * it has a SELECT, the values of its last row. A script with a SELECT runs as a batch, unless it
+ * says otherwise.
  */
 public class RunSql {
+    private static final String STREAMING = "SET 'execution.runtime-mode' = 'streaming'";
     private static final Pattern SET = Pattern.compile("SET '(.*)' = '(.*)'");
 
     public static void main(String[] arguments) throws Exception {
@@ -40,7 +42,8 @@ public class RunSql {
                 EnvironmentSettings.newInstance().withConfiguration(settings);
         String[] statements = script.split(";\\s*\n");
         boolean asks =
-                Arrays.stream(statements).anyMatch(each -> each.trim().startsWith("SELECT"));
+                Arrays.stream(statements).anyMatch(each -> each.trim().startsWith("SELECT"))
+                        && !script.contains(STREAMING);
         TableEnvironment tables =
                 TableEnvironment.create(
                         (asks ? environment.inBatchMode() : environment.inStreamingMode()).build());
