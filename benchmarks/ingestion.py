@@ -68,7 +68,6 @@ def cases(setting: Setting) -> Iterator[Plan]:
             setting.runs,
             setting.warmups,
             note=f"At least {LEAST:.2f} of one table is wanted.",
-            long=True,
         )
 
 

@@ -137,8 +137,6 @@ class Plan:
     note: str = ""
     warming: Callable[[], Sides] | None = None
     """Other sides to warm up with, where the measured ones take long."""
-    long: bool = False
-    """Left out of a quick sitting, unless asked for by name."""
     group: str = ""
 
     def measured(self) -> Case:

@@ -101,7 +101,6 @@ def cases(setting: Setting) -> Iterator[Plan]:
         setting.runs,
         setting.warmups,
         note=f"At least {LEAST} of the unseen job's pace is wanted.",
-        long=True,
     )
 
 

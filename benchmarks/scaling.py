@@ -9,7 +9,8 @@ from .data import COLUMNS
 from .measure import Plan, Run
 from .setting import Setting
 
-PARTITIONS = (1, 4, 16, 64)
+PARTITIONS = (1, 16, 64)
+"""Beside the 4 of every other case."""
 SIZES = {100: 1, 1_000: 4, 100_000: 120}
 """Bytes of a message, and by how much fewer of them are enough."""
 LENGTHS = (1_000_000, 10_000_000, 50_000_000)
@@ -31,7 +32,6 @@ def cases(setting: Setting) -> Iterator[Plan]:
             warmups=0,
             note="One run: the figure is the memory of the largest worker, which hardly differs "
             "from run to run, and not the pace.",
-            long=True,
         )
 
 

@@ -1,6 +1,7 @@
 """What the benchmarks say about their figures."""
 
 import json
+from contextlib import ExitStack
 
 import pytest
 
@@ -10,6 +11,7 @@ from benchmarks.figures import Figures
 from benchmarks.measure import BenchmarkError, Case, Outcome, Plan, Run, alternate
 from benchmarks.reasons import REASONS
 from benchmarks.report import behind, page, shop_window
+from benchmarks.setting import Setting
 
 
 def case(name, *sides, unit="rows/s", group="a-group"):
@@ -132,15 +134,16 @@ def test_a_case_that_fails_does_not_end_the_sitting(monkeypatch, tmp_path, capsy
     assert "FAILED bad" in capsys.readouterr().out
 
 
-def test_long_cases_are_left_out_of_a_quick_sitting_unless_named(monkeypatch, capsys):
+def test_a_quick_sitting_has_some_cases_and_all_that_are_named(monkeypatch, capsys):
     def sides():
         return {"streamcore": lambda: Run(1.0, 10)}
 
     def cases(setting):
         for name in ("short", "long"):
-            yield Plan(name, name, sides, runs=1, long=name == "long")
+            yield Plan(name, name, sides, runs=1)
 
     monkeypatch.setattr(runner, "GROUPS", {"both": cases})
+    monkeypatch.setattr(runner, "QUICK", {"short"})
 
     def ran(*arguments):
         assert runner.main(list(arguments)) == 0
@@ -149,8 +152,13 @@ def test_long_cases_are_left_out_of_a_quick_sitting_unless_named(monkeypatch, ca
 
     assert ran() == ["short", "long"]
     assert ran("--quick") == ["short"]
-    assert ran("--quick", "--only", "both") == ["short"]
-    assert ran("--quick", "--only", "both", "long") == ["short", "long"]
+    assert ran("--quick", "--only", "both") == ["short", "long"]
+    assert ran("--quick", "--only", "long") == ["long"]
+
+
+def test_the_cases_of_a_quick_sitting_exist():
+    setting = Setting(1000, 1000, 1, 1, 1, with_flink=False, quick=True, _open=ExitStack())
+    assert {plan.name for plan in runner.every_plan(setting)} > runner.QUICK
 
 
 def test_a_sitting_begins_no_case_when_its_time_is_over(monkeypatch, tmp_path, capsys):
