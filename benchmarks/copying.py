@@ -29,7 +29,7 @@ EXACTLY_ONCE = (
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """At least once, which every side can, and exactly once, which Spark's own cannot."""
-    rows, times = setting.fewer, (setting.runs, setting.warmups)
+    rows, times = setting.fewer // 2, (setting.runs, setting.warmups)
     what = f"{rows:,} JSON messages from topic to topic, at least once, 4 partitions"
     yield Plan("copy-json", what, partial(_at_least_once, setting, rows), *times)
     what = f"{rows:,} JSON messages from topic to topic, exactly once, 4 partitions"

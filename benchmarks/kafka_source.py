@@ -29,7 +29,7 @@ def cases(setting: Setting) -> Iterator[Plan]:
     for name in ("avro-confluent", "debezium-json"):
         yield _plan(setting, Source(name, ALL, setting.fewer))
     yield _plan(setting, Source("json", NARROW, setting.fewer), "all columns")
-    yield _plan(setting, Source("wide", NARROW_WIDE, setting.fewer // 3), "all columns")
+    yield _plan(setting, Source("wide", NARROW_WIDE, setting.fewer // 6), "all columns")
 
 
 @dataclass(frozen=True)

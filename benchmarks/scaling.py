@@ -13,7 +13,7 @@ PARTITIONS = (1, 16, 64)
 """Beside the 4 of every other case."""
 SIZES = {100: 1, 1_000: 4, 100_000: 120}
 """Bytes of a message, and by how much fewer of them are enough."""
-LENGTHS = (1_000_000, 10_000_000, 50_000_000)
+LENGTHS = (1_000_000, 12_000_000, 50_000_000)
 
 
 def cases(setting: Setting) -> Iterator[Plan]:
@@ -53,8 +53,9 @@ def _sides(
 
 
 def _length(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
-    """One topic that grows from case to case."""
-    source = _source(setting, setting.grown("bench-length", "json", rows))
+    """The large topic of JSON, longer and longer from its own length on."""
+    name = setting.topic("json", min(rows, setting.rows))
+    source = _source(setting, setting.grown(name, "json", rows))
     return {"streamcore": partial(setting.ours.run, "read_ours", **source)}
 
 

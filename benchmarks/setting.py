@@ -54,7 +54,7 @@ class Setting:
         number = self._schema_id if format_name == "avro-confluent" else None
         large = format_name.startswith("json-")  # a few are enough, and fit into memory
         missing = rows - self._topics.get(name, 0)
-        if missing:
+        if missing > 0:
             write = encoder(format_name, number)
             produce(self.servers, name, write, missing, partitions, 2_000 if large else 200_000)
             self._topics[name] = rows

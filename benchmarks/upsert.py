@@ -45,7 +45,7 @@ _topics: set[str] = set()
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """Writing and reading beside the kafka connector, the buffer, then normalisation."""
-    rows, times = setting.fewer, (setting.runs, setting.warmups)
+    rows, times = setting.fewer // 2, (setting.runs, setting.warmups)
     what = f"{rows:,} upserts to Kafka json, with a key"
     yield Plan("upsert-sink", what, partial(_writing, setting, rows), *times)
     what = f"{rows:,} upserts of {rows // 10:,} keys to Kafka json"

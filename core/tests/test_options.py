@@ -163,6 +163,14 @@ def test_every_type_is_read():
     assert got.properties == {"servers": "h:1", "client.id": "me"}
 
 
+def test_values_of_python_are_read_as_they_are_written_in_sql():
+    got = build(Plain, {"width": 7, "fail-on-missing": True}, find)
+    assert (got.width, got.strict) == (7, True)
+    got = toy(ratio=0.25)
+    assert got.ratio == 0.25
+    assert complaints(Plain, {"width": False}) == complaints(Plain, {"width": "false"})
+
+
 def test_what_is_absent_takes_its_default():
     got = toy()
     assert (got.startup, got.size, got.parallelism) == (Startup.LATEST, 1024, None)

@@ -11,16 +11,24 @@ from .errors import OptionError, OptionWarning, PluginError, Problem, Streamcore
 from .options import MISSING, Declared, Spec, declared
 from .values import Secret, is_sensitive, looks_like, masked, parse, without_logins
 
-Given = Mapping[str, str | Secret]
+Given = Mapping[str, str | Secret | bool | int | float]
 Find = Callable[[str, str], type[Any]]
 
 
 def hidden(given: Given) -> dict[str, str | Secret]:
-    """The same options, with every value that must not be shown wrapped as a secret."""
+    """The same options as texts, with every value that must not be shown wrapped as a secret."""
+    texts = {key: _text(value) for key, value in given.items()}
     return {
         key: Secret(value) if isinstance(value, str) and is_sensitive(key) else value
-        for key, value in given.items()
+        for key, value in texts.items()
     }
+
+
+def _text(value: str | Secret | bool | int | float) -> str | Secret:
+    """Python's own values as they are written in SQL, as Spark's options take them, too."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, (str, Secret)) else str(value)
 
 
 def build(cls: type[Any], given: Given, find: Find) -> Any:
@@ -41,7 +49,7 @@ def build(cls: type[Any], given: Given, find: Find) -> Any:
 class _Filling:
     """One walk over a plugin class and the plugins nested in it."""
 
-    def __init__(self, given: Given, find: Find) -> None:
+    def __init__(self, given: Mapping[str, str | Secret], find: Find) -> None:
         # Spark lower-cases option keys and some of ours are camel case, so case never decides.
         self.given = {key.lower(): (key, value) for key, value in given.items()}
         self.find = find

@@ -18,7 +18,6 @@ from .claims import OWNERS, Claim, Provider, clash, is_identifier, look_alike, n
 from .errors import ClashWarning, PluginError
 from .loading import GROUP, attempt_all, offers, returned
 from .options import declared
-from .values import Secret
 from .versions import unmet
 
 __all__ = ["OWNERS", "Claim", "Provider", "Registry", "installed", "load"]
@@ -63,7 +62,7 @@ class Registry:
             return self._imported(base, identifier)
         raise PluginError(self._missing(kind, identifier))
 
-    def build(self, kind: str, identifier: str, given: Mapping[str, str | Secret]) -> Any:
+    def build(self, kind: str, identifier: str, given: filling.Given) -> Any:
         """Return the plugin `identifier`, configured from a table's options."""
         given = filling.hidden(given)
         return filling.build(self.find(kind, identifier), given, self.find)

@@ -230,7 +230,7 @@ def test_wrong_options_of_the_legacy_connector(given, expected):
                 "aws.credentials.provider": "ASSUME_ROLE",
                 "aws.credentials.role.stsEndpoint": "localhost:5000",
             },
-            "aws.credentials.role.stsEndpoint: 'localhost:5000' is not a URL such as ",
+            "aws.credentials.role.stsEndpoint: 'localhost:5000' is not a URL such as 'https://sts.",
         ),
         (
             {

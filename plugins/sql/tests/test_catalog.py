@@ -280,7 +280,7 @@ def test_one_broken_file_hides_no_other_table(tmp_path):
     session = Session(catalog=tmp_path)
     assert session.execute("SHOW TABLES").rows == [("bad",), ("good",)]
     assert "`x` INT" in shown(session, "good")
-    assert list(session.catalog.functions()) == [], "which every query looks for"
+    assert session.catalog.functions() == [], "which every query looks for"
     with pytest.raises(SqlError, match=r"default_database/bad\.sql, line 1"):
         session.execute("DESCRIBE bad")
 

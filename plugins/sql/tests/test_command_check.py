@@ -58,6 +58,16 @@ def test_each_statement_gets_its_verdict(checked):
     assert "a temporal join takes equal columns only" in details[9]
 
 
+def test_what_is_wrong_with_a_table_is_told_in_full_once(checked):
+    status, out = checked(
+        "CREATE TABLE t (x INT) WITH ('connector' = 'datagen', 'rows-per-secnd' = '1');\n"
+        "SELECT x FROM t;\nSELECT x + 1 FROM t;"
+    )
+    assert status == 1
+    assert out.count("did you mean 'rows-per-second'?") == 1
+    assert out.count("what was told of line 1 is in its way") == 2
+
+
 def test_people_read_lines_with_places(checked):
     status, out = checked("CREATE TABLE t (x INT) WITH ('connector' = 'print'); SELEC 1;")
     assert status == 1

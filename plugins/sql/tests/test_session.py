@@ -26,6 +26,22 @@ def test_a_bounded_table_is_queried_at_once(session):
     assert [tuple(row) for row in result.collect()] == [(4, 8), (5, 10)]
 
 
+def test_a_broken_function_is_in_the_way_of_queries_that_call_it_alone(spark, tmp_path):
+    folder = tmp_path / "catalog" / "default_database"
+    folder.mkdir(parents=True)
+    (folder / "typo.function.sql").write_text("CREATE FUNKTION typo")
+    (folder / "gone.function.sql").write_text(
+        "CREATE FUNCTION gone AS 'nowhere.gone' LANGUAGE PYTHON;"
+    )
+    session = Session(spark, catalog=tmp_path / "catalog")
+    session.execute(NUMBERS)
+    assert session.execute("SELECT COUNT(*) FROM numbers").collect()[0][0] == 5
+    with pytest.raises(SqlError, match=r"typo\.function\.sql, line 1"):
+        session.execute("SELECT Typo(id) FROM numbers")
+    with pytest.raises(SqlError, match="cannot be loaded from 'nowhere.gone'"):
+        session.execute("SELECT gone(id) FROM numbers")
+
+
 def test_only_the_columns_a_query_uses_are_read(session):
     session.execute(NUMBERS)
     plan = session.execute("SELECT twice FROM numbers").plan

@@ -63,15 +63,22 @@ def name_complaint(text: str) -> str | None:
     return "is not 1 to 128 of letters, digits, '_', '.' and '-'"
 
 
-def endpoint_complaint(text: str) -> str | None:
-    """The check of an endpoint, be it the stream's or that of STS."""
+def sts_endpoint_complaint(text: str) -> str | None:
+    """The check of an endpoint of STS."""
+    return endpoint_complaint(text, "https://sts.us-east-1.amazonaws.com")
+
+
+def endpoint_complaint(
+    text: str, example: str = "https://kinesis.us-east-1.amazonaws.com"
+) -> str | None:
+    """The check of an endpoint."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
         return f"is not a URL: {error}"
     if parts.scheme not in ("http", "https") or not host:
-        return "is not a URL such as 'https://kinesis.us-east-1.amazonaws.com'"
+        return f"is not a URL such as '{example}'"
     if is_link_local(host):
         return "is a link-local address, refused"
     return None

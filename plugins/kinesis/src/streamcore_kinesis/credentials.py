@@ -15,7 +15,7 @@ from streamcore import (
     option,
 )
 
-from .arns import endpoint_complaint
+from .arns import sts_endpoint_complaint
 
 KEY_ID, SECRET_KEY, TOKEN = "access-key-id", "secret-key", "session-token"
 _JVM_VARIABLES = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "JAVA_OPTS")
@@ -123,7 +123,7 @@ class AssumeRole(CredentialProvider):
     session_name: str = option("sessionName", "Name of the role session, 2 to 64 characters.")
     external_id: Secret | None = option("externalId", "External id of the role.", default=None)
     sts_endpoint: str | None = option(
-        "stsEndpoint", "Endpoint of STS.", default=None, check=endpoint_complaint
+        "stsEndpoint", "Endpoint of STS.", default=None, check=sts_endpoint_complaint
     )
     provider: CredentialProvider = option(
         "provider", "Who may assume the role; nests without limit.", default="auto", below=True
@@ -155,7 +155,7 @@ class WebIdentityToken(CredentialProvider):
         "role.sessionName", "Session name; AWS_ROLE_SESSION_NAME if unset.", default=None
     )
     sts_endpoint: str | None = option(
-        "role.stsEndpoint", "Endpoint of STS.", default=None, check=endpoint_complaint
+        "role.stsEndpoint", "Endpoint of STS.", default=None, check=sts_endpoint_complaint
     )
 
     def fetch(self, scope: Mapping[str, str]) -> Credentials:

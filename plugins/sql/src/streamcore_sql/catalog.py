@@ -134,12 +134,9 @@ class Catalog:
         paths = [path for path in self._paths() if path[:2] == place]
         return sorted(path.name for path in paths if isinstance(self._readable(path), kind))
 
-    def functions(self) -> Iterator[tuple[Path, CreateFunction]]:
-        """Every function of every database; a table that cannot be read is in nobody's way."""
-        for path in sorted(path for path in self._paths() if path.is_function):
-            found = self.get(path)
-            if isinstance(found, CreateFunction):
-                yield path, found
+    def functions(self) -> list[Path]:
+        """Every function of every database, none of them read."""
+        return sorted(path for path in self._paths() if path.is_function)
 
     def _readable(self, path: Path) -> Entry | None:
         """An entry for a list: one that cannot be read is listed, and told of when it is used."""

@@ -51,6 +51,8 @@ class Checker:
     _asked: set[tuple[Name, bool]] = field(default_factory=set)
     _answers: list[str] = field(default_factory=list)
     _sinks: set[Name] = field(default_factory=set)
+    _first: dict[str, int] = field(default_factory=dict)
+    """Problems by their text, and the lines of the statements they were first told of."""
 
     def check(self, text: str, name: str) -> Iterator[Finding]:
         """One finding per statement, or one per mistake if the script cannot be read."""
@@ -72,13 +74,19 @@ class Checker:
         try:
             notes = [*differences(statement), *self._try(statement)]
         except SqlError as error:
-            problems = tuple(str(problem) for problem in error.problems)
+            problems = tuple(self._told(problem, line) for problem in error.problems)
             return Finding(line, label, _verdict(error), problems)
         except StreamcoreError as error:
             return Finding(line, label, "wrong", (str(error),))
         notes = list(dict.fromkeys(notes))
         verdict: Verdict = "differs" if notes else "same"
         return Finding(line, label, verdict, tuple(notes), tuple(self._answers))
+
+    def _told(self, problem: SqlError, line: int) -> str:
+        """The problem in full, or if it was: where, for a table is as wrong as each use of it."""
+        text = str(problem)
+        first = self._first.setdefault(text, line)
+        return text if first == line else f"what was told of line {first} is in its way"
 
     def _try(self, statement: Statement) -> Iterator[str]:
         if needs_spark(statement) and not self._started:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from .cursor import SqlText
@@ -24,14 +25,18 @@ _SOURCES = re.compile(
 )
 _PLAN = re.compile(r";\n(?=['~!]?\w)")
 _PREFIX = re.compile(r"\b_q\d+_")
+_NONE: Mapping[str, SqlError] = MappingProxyType({})
 _NAMED = re.compile(r"`((?:[^`]|``)+)`")
 
 
 @contextmanager
-def spark_errors(query: SqlText, columns: Iterable[str] = ()) -> Iterator[None]:
+def spark_errors(
+    query: SqlText, columns: Iterable[str] = (), broken: Mapping[str, SqlError] = _NONE
+) -> Iterator[None]:
     """Tell of what Spark finds wrong with a query in the terms of the query as it was written.
 
     `columns` are those of every table in it: Spark itself only sees the ones that are read.
+    `broken` are functions it was not told of, and why.
     """
     from pyspark.errors import PySparkException
 
@@ -41,12 +46,17 @@ def spark_errors(query: SqlText, columns: Iterable[str] = ()) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise located(error, query, columns) from error
+        raise located(error, query, columns, broken) from error
     finally:
         logger.disabled = was_disabled
 
 
-def located(error: BaseException, query: SqlText, columns: Iterable[str] = ()) -> SqlError:
+def located(
+    error: BaseException,
+    query: SqlText,
+    columns: Iterable[str] = (),
+    broken: Mapping[str, SqlError] = _NONE,
+) -> SqlError:
     """The error with the place in the query that Spark complains about, as far as it shows."""
     place = _place(error, query)
     condition = str(getattr(error, "getCondition", lambda: "")() or "")
@@ -56,6 +66,8 @@ def located(error: BaseException, query: SqlText, columns: Iterable[str] = ()) -
         return SqlError(f"no column called '{name}'", place, hint)
     if condition.startswith("UNRESOLVED_ROUTINE"):
         name = next(_suspects(error), "")
+        if known := broken.get(name.lower()):
+            return known
         hint = "Both Flink's functions and Spark's are known; CREATE FUNCTION adds one in Python."
         return SqlError(f"no function called '{name}'", place, hint)
     return SqlError(message_of(error), place)

@@ -144,13 +144,20 @@ class Session:
         from .planner.queries import QueryPlanner
         from .user_functions import register
 
-        for path, function in self.catalog.functions():
-            if self._registered.get(path.name) is not function:
-                register(function, self.spark)
-                self._registered[path.name] = function
+        broken: dict[str, SqlError] = {}
+        for path in self.catalog.functions():
+            try:
+                function = self.catalog.get(path)
+                if self._registered.get(path.name) is not function:
+                    assert isinstance(function, CreateFunction)
+                    register(function, self.spark)
+                    self._registered[path.name] = function
+            except SqlError as error:  # in the way of a query that calls it, and of no other
+                broken[path.name.lower()] = error
         return QueryPlanner(
             self.spark,
             self.catalog,
+            broken,
             approximate_distinct=self.settings.get("table.exec.distinct") == "approx",
             batch_only=self.settings.get("execution.runtime-mode") == "batch",
         )

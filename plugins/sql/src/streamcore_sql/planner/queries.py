@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..catalog import Catalog, Entry
@@ -171,9 +172,16 @@ def _check_lookups(rewritten: Rewritten, scans: tuple[Scan, ...]) -> None:
 class QueryPlanner(QueryReader):
     """Plans queries against a catalog."""
 
-    def __init__(self, spark: SparkSession, catalog: Catalog, **settings: bool) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: Catalog,
+        broken: Mapping[str, SqlError] = MappingProxyType({}),
+        **settings: bool,
+    ) -> None:
+        """`broken` says by the names of functions why they cannot be called."""
         super().__init__(catalog, **settings)
-        self._spark = spark
+        self._spark, self._broken = spark, broken
 
     def plan(self, query: SqlText, *, upserts: bool = False, retracts: bool = False) -> QueryPlan:
         """Find every table, and let Spark check the rest."""
@@ -192,7 +200,7 @@ class QueryPlanner(QueryReader):
     def _frame(self, query: SqlText, rewritten: Rewritten, scans: tuple[Scan, ...]) -> DataFrame:
         columns = [column.name for read in scans for column in read.bound.statement.columns]
         made: list[str] = []
-        with self._dropped(made), spark_errors(query, columns):
+        with self._dropped(made), spark_errors(query, columns, self._broken):
             for ref, read in zip(rewritten.tables, scans, strict=True):
                 self._register(ref.view, frame(self._spark, read), made)
             views = {ref.view: read for ref, read in zip(rewritten.tables, scans, strict=True)}

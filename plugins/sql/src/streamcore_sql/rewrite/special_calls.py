@@ -144,7 +144,7 @@ def _apply_tail(found: str, tail: Cursor, site: Site) -> str:
         nested = kind.items or kind.fields
         value = f"from_json({found}, '{target}')" if nested else f"try_cast({found} AS {target})"
     if tail.accept("WITH"):
-        value = f"concat('[', {found}, ']')"
+        value = _wrapped(found, site)
         if tail.accept("CONDITIONAL"):
             value = f"CASE WHEN {found} LIKE '[%' THEN {found} ELSE {value} END"
     while not tail.at_end() and tail.token.word in ("WITHOUT", "UNCONDITIONAL", "ARRAY", "WRAPPER"):
@@ -160,6 +160,17 @@ def _apply_tail(found: str, tail: Cursor, site: Site) -> str:
     wrong = f"{found} IS NOT NULL OR {document} IS NOT NULL AND try_parse_json({document}) IS NULL"
     empty = f" ELSE {instead['EMPTY']}" if instead["EMPTY"] else ""
     return f"coalesce({value}, CASE WHEN {wrong} THEN {instead['ERROR']}{empty} END)"
+
+
+def _wrapped(found: str, site: Site) -> str:
+    """What was found in an array; Spark takes text out of its quotes, and here they are needed."""
+    wrapped = f"concat('[', {found}, ']')"
+    path = site.literal(1) or "*"
+    if "*" in path:  # which finds arrays
+        return wrapped
+    path = spark_literal(re.sub(r"^(lax|strict) +", "", path))
+    kind = f"schema_of_variant(try_variant_get(try_parse_json({site.args[0]}), {path}, 'variant'))"
+    return f"CASE WHEN {kind} = 'STRING' THEN to_json(array({found})) ELSE {wrapped} END"
 
 
 def _instead(tail: Cursor, kind: TypeName | None, site: Site) -> str:
