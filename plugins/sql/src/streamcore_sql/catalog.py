@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
@@ -134,7 +134,7 @@ class Catalog:
         paths = [path for path in self._paths() if path[:2] == place]
         return sorted(path.name for path in paths if isinstance(self._readable(path), kind))
 
-    def functions(self) -> list[Path]:
+    def functions(self) -> Sequence[Path]:
         """Every function of every database, none of them read."""
         return sorted(path for path in self._paths() if path.is_function)
 
