@@ -16,7 +16,6 @@ from streamcore.testing import PluginContract, arrow_schema
 
 ROOT = Path(__file__).parent.parent
 MEMBERS = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
-NEED_A_CLASS_OF_YOURS = {("credentials", "custom"), ("format", "protobuf")}
 EXAMPLES = sorted(path.parent for path in ROOT.glob("examples/*/pyproject.toml"))
 
 
@@ -102,10 +101,7 @@ def test_nothing_of_ours_clashes_or_is_broken():
 
 
 @pytest.mark.parametrize(
-    ("kind", "identifier"),
-    sorted(
-        key for key in installed().active if key[0] in KINDS and key not in NEED_A_CLASS_OF_YOURS
-    ),
+    ("kind", "identifier"), sorted(key for key in installed().active if key[0] in KINDS)
 )
 def test_every_plugin_explains_itself_and_its_example_works(kind, identifier):
     registry = installed()
@@ -136,10 +132,7 @@ def test_examples_are_statements_that_the_sql_front_end_understands(kind, identi
     assert [type(statement).__name__ for statement in parsed] == ["CreateTable"]
 
 
-@pytest.mark.parametrize(
-    "identifier",
-    [n for n in installed().names("format") if ("format", n) not in NEED_A_CLASS_OF_YOURS],
-)
+@pytest.mark.parametrize("identifier", installed().names("format"))
 def test_formats_take_the_columns_of_their_example(identifier):
     cls = installed().find("format", identifier)
     plugin = installed().build("format", identifier, example_options(cls, installed()))

@@ -184,7 +184,9 @@ class Custom(CredentialProvider):
     identifier = "custom"
 
     chosen: CredentialProvider = option(
-        "class", "Dotted path of a CredentialProvider class.", example="ours.Vault"
+        "class",
+        "Dotted path of a CredentialProvider class.",
+        example="streamcore_kinesis.credentials.Profile",
     )
 
     def fetch(self, scope: Mapping[str, str]) -> Credentials:

@@ -15,11 +15,13 @@ class Protobuf(Format):
     """Messages of one Protobuf type."""
 
     identifier = "protobuf"
+    example_columns = ("seconds BIGINT", "nanos INT")
 
     message: str = option(
         "message-class-name",
         "The generated class, such as 'shop.orders_pb2.Order', which every worker must be able to "
         "import; or, with 'descriptor-file', the full name of the message, such as 'shop.Order'.",
+        example="google.protobuf.timestamp_pb2.Timestamp",
     )
     descriptor_file: str | None = option(
         "descriptor-file",
