@@ -1,6 +1,8 @@
 """A full changelog out of upserts, wherever a key turns up, and with state that forgets."""
 
 import json
+import os
+import subprocess
 import sys
 import time
 from datetime import timedelta
@@ -143,6 +145,57 @@ def test_state_that_forgets_tells_the_same_changes(one_key):
     assert change(row(1, "d", "+U", 6)) == [(1, "d", "+I")]
     with pytest.raises(RecordError, match=r"\[1\] is in several partitions of the topic"):
         change(row(1, "e", "+U", 7), row(1, "f", "+U", 7))
+
+
+FORGETTING = """
+import json, sys, time
+import streamcore
+from confluent_kafka import Producer
+from streamcore import Column, Table
+from streamcore.spark.changes import read_changes
+
+servers, topic, checkpoint = sys.argv[1:]
+kind = Column("_row_kind", "STRING", metadata="row-kind", virtual=True)
+table = Table((Column("id", "INT", nullable=False), Column("v", "STRING"), kind), "rows", ("id",))
+spark = streamcore.session("forgetting")
+spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")  # or it never ends
+options = {"connector": "upsert-kafka", "topic": topic, "properties.bootstrap.servers": servers,
+  "key.format": "json", "value.format": "json", "changelog.normalize": "true",
+  "changelog.normalize.ttl": "60 s"}
+producer = Producer({"bootstrap.servers": servers})
+for value, pause in (("a", 0), ("b", 0), ("b", 0), ("c", 70)):
+    time.sleep(pause)
+    producer.produce(topic, json.dumps({"id": 1, "v": value}), json.dumps({"id": 1}))
+    producer.flush()
+    found = []
+    writer = read_changes(spark, options, table).writeStream.outputMode("update")
+    writer = writer.foreachBatch(lambda batch, _: found.extend(map(list, batch.collect())))
+    writer = writer.option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start().awaitTermination()
+    print("told", json.dumps(found), flush=True)
+"""
+
+
+@pytest.mark.soak
+def test_spark_forgets_a_key_that_has_not_changed_for_a_while(kafka, kafka_topic, tmp_path):
+    from streamcore.testing.services.spark_connect import CLIENT
+
+    (tmp_path / "job.py").write_text(FORGETTING)
+    done = subprocess.run(
+        [sys.executable, "job.py", kafka.bootstrap_servers, kafka_topic(), str(tmp_path / "kept")],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(CLIENT.path())},  # which has pandas
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = [line.removeprefix("told ") for line in done.stdout.splitlines() if "told" in line]
+    assert [json.loads(line) for line in lines] == [
+        [[1, "a", "+I"]],
+        [[1, "a", "-U"], [1, "b", "+U"]],
+        [],
+        [[1, "c", "+I"]],
+    ], done.stderr[-2000:]
 
 
 def test_state_that_forgets_needs_pandas_and_says_so(monkeypatch):
