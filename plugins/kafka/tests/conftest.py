@@ -25,6 +25,7 @@ def _no_client_outlives_the_brokers_of_its_module(kafka):
     consumers.close_all()
     sender.close_all()
     client._of_group.cache_clear()
+    client._ASKING.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ The only module that imports the client library.
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -38,6 +37,7 @@ from . import properties as _properties
 from .client_keys import KNOWN, PROVIDER
 from .explain import PASSING, Report, scrubbed, sentence
 from .hearing import hearing
+from .idle import Idle
 from .keystores import Settings, text
 from .properties import Role, client_id, translated
 
@@ -199,8 +199,7 @@ def is_refused(properties: Settings) -> bool:
 
 _Who = frozenset[tuple[str, Any]]
 _TOPICS: dict[tuple[_Who, str], tuple[float, tuple[int, ...]]] = {}
-_ASKING: dict[_Who, tuple[float, Consumer]] = {}
-_lock = threading.Lock()
+_ASKING: Idle[Consumer] = Idle(2, Consumer.close)
 
 
 def partitions_of(topic: str, properties: Settings) -> tuple[int, ...]:
@@ -209,33 +208,21 @@ def partitions_of(topic: str, properties: Settings) -> tuple[int, ...]:
     Creates no topic, unless 'properties.allow.auto.create.topics' says so.
     """
     who = frozenset(properties.items())
-    with _lock:
-        known = _TOPICS.get((who, topic))
-        if known and known[0] > time.monotonic():
-            return known[1]
-        try:
-            described = _described(_asking(who, properties), topic, properties)
-            if described.error is not None:
-                raise explain(_about(topic, described.error), properties)
-        except BaseException:
-            if kept := _ASKING.pop(who, None):
-                kept[1].close()
-            raise
-        ids = tuple(sorted(described.partitions))
-        _TOPICS[who, topic] = (time.monotonic() + _FORGET_TOPICS_AFTER, ids)
-        return ids
-
-
-def _asking(who: _Who, properties: Settings) -> Consumer:
-    """A consumer to ask with, kept for a while: connecting takes longer than many answers."""
-    kept = _ASKING.get(who)
-    if kept and kept[0] > time.monotonic():
-        return kept[1]
-    if kept:
-        _ASKING.pop(who)[1].close()
-    made = consumer(properties)
-    _ASKING[who] = (time.monotonic() + _FORGET_TOPICS_AFTER, made)
-    return made
+    known = _TOPICS.get((who, topic))
+    if known and known[0] > time.monotonic():
+        return known[1]
+    asking = _ASKING.take(who) or consumer(properties)
+    try:
+        described = _described(asking, topic, properties)
+        if described.error is not None:
+            raise explain(_about(topic, described.error), properties)
+    except BaseException:
+        asking.close()
+        raise
+    _ASKING.keep(who, asking)  # connecting takes longer than many answers
+    ids = tuple(sorted(described.partitions))
+    _TOPICS[who, topic] = (time.monotonic() + _FORGET_TOPICS_AFTER, ids)
+    return ids
 
 
 def _described(asking: Consumer, topic: str, properties: Settings) -> Any:
