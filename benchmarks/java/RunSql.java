@@ -41,12 +41,12 @@ public class RunSql {
         EnvironmentSettings.Builder environment =
                 EnvironmentSettings.newInstance().withConfiguration(settings);
         String[] statements = script.split(";\\s*\n");
-        boolean asks =
+        boolean asBatch =
                 Arrays.stream(statements).anyMatch(each -> each.trim().startsWith("SELECT"))
                         && !script.contains(STREAMING);
         TableEnvironment tables =
                 TableEnvironment.create(
-                        (asks ? environment.inBatchMode() : environment.inStreamingMode()).build());
+                        (asBatch ? environment.inBatchMode() : environment.inStreamingMode()).build());
         StringBuilder found = new StringBuilder();
         long start = System.nanoTime();
         for (String statement : statements) {

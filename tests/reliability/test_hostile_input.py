@@ -25,12 +25,12 @@ def _watch(event, arguments):
     if _seen is None:
         return
     bait = event == "open" and any(each in str(arguments[0]) for each in OPENED)
-    if (event in WATCHED or bait) and not _is_ours():
+    if (event in WATCHED or bait) and not _is_of_another_test():
         _seen.append(f"{event} {arguments!r:.200}")
 
 
-def _is_ours():
-    """Whether another test's Spark or proxy does this: they have threads of their own here."""
+def _is_of_another_test():
+    """Whether a Spark or a proxy does this, in a thread that outlived the test it served."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith(("py4j.", "streamcore.testing.")):

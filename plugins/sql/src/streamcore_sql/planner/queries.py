@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..catalog import Catalog, Entry
@@ -176,7 +175,7 @@ class QueryPlanner(QueryReader):
         self,
         spark: SparkSession,
         catalog: Catalog,
-        broken: Mapping[str, SqlError] = MappingProxyType({}),
+        broken: Mapping[str, SqlError],
         **settings: bool,
     ) -> None:
         """`broken` says by the names of functions why they cannot be called."""

@@ -127,9 +127,7 @@ def _null_if_any_is_null(site: Site) -> str:
 
 def _json(site: Site) -> str:
     """JSON_VALUE, JSON_QUERY and JSON_EXISTS; the third argument is what followed the path."""
-    path = site.literal(1)
-    path = site.args[1] if path is None else spark_literal(re.sub(r"^(lax|strict) +", "", path))
-    value = f"get_json_object({site.args[0]}, {path})"
+    value = f"get_json_object({site.args[0]}, {_json_path(site)})"
     if site.call.name == "JSON_EXISTS":
         return f"({value} IS NOT NULL)"
     return _apply_tail(value, Cursor(Source(site.literal(2) or "")), site)
@@ -162,14 +160,19 @@ def _apply_tail(found: str, tail: Cursor, site: Site) -> str:
     return f"coalesce({value}, CASE WHEN {wrong} THEN {instead['ERROR']}{empty} END)"
 
 
+def _json_path(site: Site) -> str:
+    """The path without its mode, which Spark does not know."""
+    path = site.literal(1)
+    return site.args[1] if path is None else spark_literal(re.sub(r"^(lax|strict) +", "", path))
+
+
 def _wrapped(found: str, site: Site) -> str:
     """What was found in an array; Spark takes text out of its quotes, and here they are needed."""
     wrapped = f"concat('[', {found}, ']')"
-    path = site.literal(1) or "*"
-    if "*" in path:  # which finds arrays
+    if "*" in (site.literal(1) or "*"):  # which finds arrays
         return wrapped
-    path = spark_literal(re.sub(r"^(lax|strict) +", "", path))
-    kind = f"schema_of_variant(try_variant_get(try_parse_json({site.args[0]}), {path}, 'variant'))"
+    found_there = f"try_variant_get(try_parse_json({site.args[0]}), {_json_path(site)}, 'variant')"
+    kind = f"schema_of_variant({found_there})"
     return f"CASE WHEN {kind} = 'STRING' THEN to_json(array({found})) ELSE {wrapped} END"
 
 
