@@ -148,54 +148,45 @@ def test_state_that_forgets_tells_the_same_changes(one_key):
 
 
 FORGETTING = """
-import json, sys, time
-import streamcore
-from confluent_kafka import Producer
-from streamcore import Column, Table
-from streamcore.spark.changes import read_changes
-
-servers, topic, checkpoint = sys.argv[1:]
-kind = Column("_row_kind", "STRING", metadata="row-kind", virtual=True)
-table = Table((Column("id", "INT", nullable=False), Column("v", "STRING"), kind), "rows", ("id",))
-spark = streamcore.session("forgetting")
-spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")  # or it never ends
-options = {"connector": "upsert-kafka", "topic": topic, "properties.bootstrap.servers": servers,
-  "key.format": "json", "value.format": "json", "changelog.normalize": "true",
-  "changelog.normalize.ttl": "60 s"}
-producer = Producer({"bootstrap.servers": servers})
-for value, pause in (("a", 0), ("b", 0), ("b", 0), ("c", 70)):
-    time.sleep(pause)
-    producer.produce(topic, json.dumps({"id": 1, "v": value}), json.dumps({"id": 1}))
-    producer.flush()
-    found = []
-    writer = read_changes(spark, options, table).writeStream.outputMode("update")
-    writer = writer.foreachBatch(lambda batch, _: found.extend(map(list, batch.collect())))
-    writer = writer.option("checkpointLocation", checkpoint)
-    writer.trigger(availableNow=True).start().awaitTermination()
-    print("told", json.dumps(found), flush=True)
+CREATE TABLE latest (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED) WITH (
+  'connector' = 'upsert-kafka', 'topic' = '{topic}', 'properties.bootstrap.servers' = '{servers}',
+  'key.format' = 'json', 'value.format' = 'json', 'changelog.normalize' = 'true',
+  'changelog.normalize.ttl' = '60 s');
+CREATE TABLE told (id INT, v STRING) WITH ('connector' = 'print');
+INSERT INTO told SELECT id, v FROM latest;
 """
+ONCE = ("--once", "--checkpoint", "kept")
 
 
 @pytest.mark.soak
 def test_spark_forgets_a_key_that_has_not_changed_for_a_while(kafka, kafka_topic, tmp_path):
     from streamcore.testing.services.spark_connect import CLIENT
 
-    (tmp_path / "job.py").write_text(FORGETTING)
-    done = subprocess.run(
-        [sys.executable, "job.py", kafka.bootstrap_servers, kafka_topic(), str(tmp_path / "kept")],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(CLIENT.path())},  # which has pandas
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    lines = [line.removeprefix("told ") for line in done.stdout.splitlines() if "told" in line]
-    assert [json.loads(line) for line in lines] == [
-        [[1, "a", "+I"]],
-        [[1, "a", "-U"], [1, "b", "+U"]],
-        [],
-        [[1, "c", "+I"]],
-    ], done.stderr[-2000:]
+    topic = kafka_topic()
+    job = FORGETTING.format(topic=topic, servers=kafka.bootstrap_servers)
+    (tmp_path / "job.sql").write_text(job)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+
+    def told(value: str) -> list[str]:
+        producer.produce(topic, json.dumps({"id": 1, "v": value}), json.dumps({"id": 1}))
+        producer.flush()
+        done = subprocess.run(
+            [sys.executable, "-m", "streamcore.cli", "run", "job.sql", *ONCE],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(CLIENT.path())},  # which has pandas
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return [line for line in done.stdout.splitlines() if "[" in line]
+
+    assert told("a") == ["+I[1, a]"]
+    assert told("b") == ["-U[1, a]", "+U[1, b]"]
+    assert told("b") == []
+    time.sleep(70)
+    assert told("c") == ["+I[1, c]"]
 
 
 def test_state_that_forgets_needs_pandas_and_says_so(monkeypatch):

@@ -6,8 +6,9 @@ import logging
 import random
 import time
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
 from streamcore import ConnectionFailed, RecordError
@@ -57,6 +58,8 @@ class Putter:
         self._weight = 0
         self._oldest = time.monotonic()
         self._flying: dict[Future[Any], list[Entry]] = {}
+        self._in_flight = 0
+        self._answered: SimpleQueue[Future[Any]] = SimpleQueue()
         self._allowed = float(settings.batch_size)
         self._pause = 0.0
         self._patience = Patience()
@@ -83,14 +86,8 @@ class Putter:
         self._weight += weight
         self.records += 1
         self.bytes += len(data)
-        settings = self._settings
-        if (
-            len(self._waiting) >= settings.batch_size
-            or self._weight >= settings.flush_bytes
-            or time.monotonic() - self._oldest >= settings.flush_after.total_seconds()
-        ):
-            self._send()
-        while len(self._waiting) + self._in_flight() >= settings.buffered:
+        self._send()
+        while len(self._waiting) + self._in_flight >= self._settings.buffered:
             self._settle(block=True)
             self._send()
 
@@ -109,17 +106,23 @@ class Putter:
         self._settle(block=False)
         while self._waiting and self._may_send(everything):
             batch = self._batch()
-            self._flying[self._pool.submit(self._request, batch)] = batch
+            self._in_flight += len(batch)
             self.requests += 1
+            future = self._pool.submit(self._request, batch)
+            self._flying[future] = batch
+            future.add_done_callback(self._answered.put)
 
     def _may_send(self, everything: bool) -> bool:
-        full = len(self._waiting) >= self._settings.batch_size
-        old = time.monotonic() - self._oldest >= self._settings.flush_after.total_seconds()
-        heavy = self._weight >= self._settings.flush_bytes
-        free = (
-            len(self._flying) < self._settings.in_flight and self._in_flight() < self._allowed
-        ) or not self._flying
-        return free and (everything or full or old or heavy)
+        settings = self._settings
+        free = len(self._flying) < settings.in_flight and self._in_flight < self._allowed
+        if self._flying and not free:
+            return False
+        return (
+            everything
+            or len(self._waiting) >= settings.batch_size
+            or self._weight >= settings.flush_bytes
+            or time.monotonic() - self._oldest >= settings.flush_after.total_seconds()
+        )
 
     def _batch(self) -> list[Entry]:
         batch: list[Entry] = []
@@ -143,13 +146,15 @@ class Putter:
         )
 
     def _settle(self, *, block: bool) -> None:
-        if not self._flying:
-            return
-        began = time.perf_counter()
-        done, _ = wait(self._flying, None if block else 0, FIRST_COMPLETED)
-        self.seconds += time.perf_counter() - began
-        for future in done:
-            self._handle(future, self._flying.pop(future))
+        """Take the answers that have come, and wait for one if nothing else can be done."""
+        while self._flying and (block or not self._answered.empty()):
+            began = time.perf_counter()
+            future = self._answered.get()
+            self.seconds += time.perf_counter() - began
+            block = False
+            batch = self._flying.pop(future)
+            self._in_flight -= len(batch)
+            self._handle(future, batch)
 
     def _handle(self, future: Future[Any], batch: list[Entry]) -> None:
         what = f"writing to stream '{self._settings.stream_name}'"
@@ -202,6 +207,3 @@ class Putter:
         self._allowed = max(1.0, self._allowed * _LESS_PER_FAILURE)
         self._pause = min(_LONGEST_PAUSE, max(0.05, self._pause * 2))
         self.retried += len(entries)
-
-    def _in_flight(self) -> int:
-        return sum(len(batch) for batch in self._flying.values())

@@ -12,7 +12,7 @@ from streamcore.table import ROW_KIND
 
 from .failures import spark_errors
 from .jobs import StreamJob
-from .planner.modes import state_on_state
+from .planner.modes import applied
 from .planner.queries import QueryPlan
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LiveRows(StreamJob):
         writer = plan.frame.writeStream.outputMode(plan.mode)
         if once:
             writer = writer.trigger(availableNow=True)
-        with spark_errors(plan.query), state_on_state(spark, allowed=plan.aggregates_state):
+        with spark_errors(plan.query), applied(plan.settings, spark):
             super().__init__(name, self._feed.start(writer))
 
     @property

@@ -16,7 +16,7 @@ from .jobs import BatchJob, Job, StreamJob
 from .monitoring.about import about_inserts
 from .monitoring.sampling import sampled
 from .planner.inserts import InsertPlan
-from .planner.modes import APPEND, state_on_state
+from .planner.modes import APPEND, applied
 from .statement_sets import SharedScan, WriteEach
 from .write_batch import WriteBatch
 
@@ -54,8 +54,8 @@ def start(plan: InsertPlan, launch: Launch) -> Job:
     folder = None if launch.checkpoint else Path(tempfile.mkdtemp(prefix="streamcore-"))
     if folder is not None:  # Spark wants one, even of a job that starts over each time
         launch = replace(launch, checkpoint=folder.as_uri())
-    spark, chained = plan.frame.sparkSession, plan.query.aggregates_state
-    with spark_errors(plan.insert.query), state_on_state(spark, allowed=chained):
+    spark = plan.frame.sparkSession
+    with spark_errors(plan.insert.query), applied(plan.query.settings, spark):
         job = sampled(StreamJob(launch.name, _start_stream(plan, launch), about))
     if folder is not None:
         job.when_over(lambda: shutil.rmtree(folder, ignore_errors=True))

@@ -18,7 +18,7 @@ from ..launching import _Resumable
 from ..monitoring.about import About, table_about
 from ..monitoring.sampling import sampled
 from ..monitoring.scrubbing import SECRETS
-from ..planner.modes import APPEND, UPDATE
+from ..planner.modes import APPEND, UPDATE, applied, spark_settings
 from ..statements import CreateFunction, Name, Option
 from .batches import TableWriter
 from .dry_run import plan_text
@@ -153,8 +153,10 @@ class PlannedJob:
                 self._shapes.topics = sorted({*self._shapes.topics, *topics})
                 self._shapes.first_batch = self._shapes.first_batch or 0
             frame = self.source.stream(self.session.spark)
-            with spark_errors(sql_text(self.job.source.node.members["type"])):
-                mode = UPDATE if self.source.connector.stream_updates() else APPEND
+            connector, place = self.source.connector, self.job.source.node.members["type"]
+            needed = spark_settings(forgets=connector.forgets_rows())
+            with spark_errors(sql_text(place)), applied(needed, self.session.spark):
+                mode = UPDATE if connector.stream_updates() else APPEND
                 query = self.launch.writer(frame, mode).foreachBatch(self._writer).start()
             job = sampled(StreamJob(self.launch.name, query, self._about()))
             return self._resumable.watch(job)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,27 +16,35 @@ if TYPE_CHECKING:
 
 BATCH, APPEND, UPDATE = "batch", "append", "update"
 _CHECK = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
-_checking = threading.RLock()
+_EMPTY = "spark.sql.streaming.noDataMicroBatches.enabled"
+_applying = threading.RLock()
+
+
+def spark_settings(*, chained: bool = False, forgets: bool = False) -> dict[str, str]:
+    """What a query needs of Spark that other queries must not have.
+
+    One operator with state that follows another, `chained`, is refused in update mode: rows that
+    the first tells again could be late for the second. Without a watermark no row is late. State
+    that `forgets` with time makes Spark run empty batches without end, for timers it does not have.
+    """
+    return {key: "false" for key, needed in ((_CHECK, chained), (_EMPTY, forgets)) if needed}
 
 
 @contextmanager
-def state_on_state(spark: SparkSession, *, allowed: bool) -> Iterator[None]:
-    """Let one operator with state follow another while a query is checked or started.
-
-    Spark refuses it in update mode: rows that the first tells again could be late for the second.
-    A query without a watermark has no late rows, and only such a one is `allowed`. What runs has
-    copied the setting, so it is put back at once.
-    """
-    if not allowed:
+def applied(needed: Mapping[str, str], spark: SparkSession) -> Iterator[None]:
+    """Set these while a query is checked or started; what runs has copied them."""
+    if not needed:
         yield
         return
-    with _checking:
-        before = spark.conf.get(_CHECK)
-        spark.conf.set(_CHECK, "false")
+    with _applying:
+        before = {key: spark.conf.get(key, "true") for key in needed}
+        for key, value in needed.items():
+            spark.conf.set(key, value)
         try:
             yield
         finally:
-            spark.conf.set(_CHECK, before or "true")
+            for key, was in before.items():
+                spark.conf.set(key, was or "true")
 
 
 def check_mode(frame: DataFrame, mode: str, query: SqlText) -> None:

@@ -16,7 +16,7 @@ from ..rewrite import Note, Rewritten, TableRef, rewrite
 from ..statements import CreateTable, CreateView, Name
 from .binding import Bound, bind
 from .changelog import carried, with_old_rows
-from .modes import BATCH, UPDATE, check_mode, state_on_state
+from .modes import BATCH, UPDATE, applied, check_mode, spark_settings
 from .sources import Scan, frame, scan
 from .stages import apply
 from .temporal import versioned_views, with_untimed_deletes_noted
@@ -46,12 +46,14 @@ class QueryPlan:
         return self.mode != BATCH
 
     @property
-    def aggregates_state(self) -> bool:
-        """Whether one operator with state reads what another one tells again."""
-        updates = any(
-            read.streaming and read.bound.connector.stream_updates() for read in self.scans
+    def settings(self) -> dict[str, str]:
+        """What Spark must be set to while this is checked and started."""
+        reads = [read.bound.connector for read in self.scans if read.streaming]
+        updates = any(connector.stream_updates() for connector in reads)
+        return spark_settings(
+            chained=updates and bool(self.rewritten.aggregations),
+            forgets=any(connector.forgets_rows() for connector in reads),
         )
-        return updates and bool(self.rewritten.aggregations)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -192,7 +194,7 @@ class QueryPlanner(QueryReader):
             mode = UPDATE
         plan = QueryPlan(query, rewritten, result, scans, mode)
         if plan.streaming:
-            with state_on_state(self._spark, allowed=plan.aggregates_state):
+            with applied(plan.settings, self._spark):
                 check_mode(result, mode, query)
         return plan
 
