@@ -125,7 +125,7 @@ def latest(broker, topic):
     consumer.assign([TopicPartition(topic, number, 0) for number in numbers])
     found, ended = {}, set()
     while len(ended) < len(numbers):
-        for message in consumer.consume(1000, 1):
+        for message in consumer.consume(1000, 0.1):
             if message.error():
                 ended.add(message.partition())
             else:

@@ -345,7 +345,7 @@ def messages(broker, topic):
 
     consumer = Consumer({"bootstrap.servers": broker.direct_servers, "group.id": "reader"})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found = consumer.consume(10, 20)[:1]
+    found = consumer.consume(1, 20)
     consumer.close()
     return [repr((m.key(), m.value(), m.headers())).encode() for m in found]
 
@@ -371,9 +371,16 @@ def watch(broker, folder, process, ui, topics):
 
 
 def left_in(folder):
-    """The files of a job, by name."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "job.sql"]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    """The files of a job, by name, once Spark renames none of them any more."""
+    for _ in range(100):
+        try:
+            files = [
+                path for path in folder.rglob("*") if path.is_file() and path.name != "job.sql"
+            ]
+            return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+        except FileNotFoundError:
+            time.sleep(0.1)
+    raise AssertionError(f"files come and go in {folder}")
 
 
 @contextlib.contextmanager

@@ -65,7 +65,7 @@ class UpsertTable:
             _, end = consumer.get_watermark_offsets(place)
             consumer.assign([place])
             while end and consumer.position([place])[0].offset < end:
-                for message in consumer.consume(100, 1.0):
+                for message in consumer.consume(100, 0.1):
                     value = message.value()
                     found.append((json.loads(message.key()), value and json.loads(value)))
         consumer.close()

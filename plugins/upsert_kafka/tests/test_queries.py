@@ -172,8 +172,9 @@ def test_so_many_tasks_write_as_the_table_says_and_each_key_in_its_order(
     }.items():
         session = Session(spark, name=name, checkpoint=str(tmp_path / name), once=True)
         session.execute(f"{script};\nINSERT INTO {name} {query}").wait(300)
-    for region in {key["region"] for key, _ in every.messages()}:
-        views = [value["views"] for key, value in every.messages() if key["region"] == region]
+    written = every.messages()
+    for region in {key["region"] for key, _ in written}:
+        views = [value["views"] for key, value in written if key["region"] == region]
         assert views == sorted(views)
         assert len(views) == 20
     assert {key["region"]: value["views"] for key, value in once.messages()} == {
