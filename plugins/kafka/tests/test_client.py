@@ -9,7 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from streamcore import ConnectionFailed, CredentialProvider, Credentials, OptionError, Secret
 from streamcore.registry import installed
 from streamcore.spark.task import Task
@@ -245,3 +245,17 @@ def test_a_transaction_never_waits_longer_for_a_message_than_it_lasts():
     properties = {**SERVERS, "message.timeout.ms": "1000000"}
     ticket = tickets.Ticket("p", "orders", 900_000, None, "w", 0, False)
     Transaction(properties, ticket, Task(0, 0, "", None))._sender()
+
+
+@pytest.mark.parametrize("passing", ["FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "_TIMED_OUT"])
+def test_a_broker_that_takes_over_from_another_is_asked_again(passing):
+    answers = [KafkaException(KafkaError(getattr(KafkaError, passing))), "an offset"]
+
+    def ask(_):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    listening = SimpleNamespace(poll=lambda _: None)
+    assert client.patiently(listening, SERVERS, ask) == "an offset"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..services.listening import family
+from ..services.listening import family, session_of
 
 JOB = f"{__package__}.job"
 
@@ -70,9 +70,12 @@ class Copy:
         return self.process.pid
 
     def workers(self) -> list[int]:
-        """The processes that run its tasks: its JVM's Python daemon and the daemon's children."""
+        """The processes that run its tasks: its JVM's Python daemon and the daemon's children.
+
+        Children of a daemon that was killed go on; only their session still tells whose they are.
+        """
         found = []
-        for pid in family(self.leader):
+        for pid in {*family(self.leader), *session_of(self.leader)}:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 if b"pyspark.daemon\0pyspark.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     found.append(pid)

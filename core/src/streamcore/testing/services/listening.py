@@ -40,6 +40,17 @@ def family(pid: int) -> list[int]:
     return found
 
 
+def session_of(pid: int) -> list[int]:
+    """The processes of the session that this one leads; none if it leads none."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == pid:
+                found.append(int(entry.name))
+    return found
+
+
 def _address(text: str) -> str:
     host, _, port = text.partition(":")
     words = [bytes.fromhex(host[at : at + 8])[::-1] for at in range(0, len(host), 8)]
