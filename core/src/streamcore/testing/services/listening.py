@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _LISTENING = "0A"
@@ -29,11 +29,7 @@ def listeners(pids: Iterable[int]) -> list[str]:
 
 def family(pid: int) -> list[int]:
     """A process and all that descend from it, as they are now."""
-    parents = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            parents[int(entry.name)] = int(fields[1])
+    parents = {each: parent for each, (parent, _) in _parents_and_sessions()}
     found = [pid]
     for each in found:  # grows while it is walked
         found += [child for child, parent in parents.items() if parent == each]
@@ -42,13 +38,14 @@ def family(pid: int) -> list[int]:
 
 def session_of(pid: int) -> list[int]:
     """The processes of the session that this one leads; none if it leads none."""
-    found = []
+    return [each for each, (_, session) in _parents_and_sessions() if session == pid]
+
+
+def _parents_and_sessions() -> Iterator[tuple[int, tuple[int, int]]]:
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) == pid:
-                found.append(int(entry.name))
-    return found
+            yield int(entry.name), (int(fields[1]), int(fields[3]))
 
 
 def _address(text: str) -> str:
