@@ -7,7 +7,7 @@ import signal
 import pytest
 from streamcore.cli import main
 from streamcore_sql import Session, SqlError
-from streamcore_sql.display import JsonDisplay
+from streamcore_sql.display import JsonDisplay, LineDisplay
 from streamcore_sql.explain import _options
 from streamcore_sql.results import Listing
 
@@ -23,6 +23,23 @@ def test_a_row_is_one_field_of_its_event_whatever_its_columns_are_called(capsys)
     assert said.pop("time") != "noon"
     row = {"event": "click", "time": "noon", "id": 1, "id_2": 2}
     assert said == {"event": "row", "row": row}
+
+
+@pytest.mark.parametrize(
+    ("ids", "line"),
+    [
+        ({"job": "a.copies", "query": "q", "batch": 0}, "note: a.copies, batch 0: careful\n"),
+        ({"job": "a.copies", "query": "q", "batch": None}, "note: a.copies: careful\n"),
+        ({"job": None, "query": None, "batch": None}, "note: careful\n"),
+    ],
+)
+def test_a_word_of_a_query_is_noted_with_its_job_and_batch(ids, line, capsys):
+    LineDisplay().note("careful", ids)
+    assert capsys.readouterr().err == line
+    JsonDisplay().note("careful", ids)
+    said = json.loads(capsys.readouterr().out)
+    assert said.pop("time")
+    assert said == {"event": "note", "text": "careful", **ids}
 
 
 def test_a_secret_value_is_not_shown_whatever_it_was_given_to():

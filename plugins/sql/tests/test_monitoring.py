@@ -327,13 +327,17 @@ def test_a_word_of_one_job_is_told_with_its_ids_beside_others(state):
     jobs = [StreamJob(name, Day(), About()) for name in ("one", "two")]
     for job in jobs:
         job.monitor.id = f"id of {job.name}"
-    with events.hear_loggers(lambda: jobs, lambda text: None):
+    noted = []
+    with events.hear_loggers(lambda: jobs, lambda text, ids: noted.append((text, ids))):
         extra = {"job": "two", "batch": 7}
         logging.getLogger("streamcore.ingestion").warning("careful", extra=extra)
         logging.getLogger("streamcore.other").warning("whose?")
     first, second = (json.loads(line) for line in events.path.read_text().splitlines())
-    assert (first["job"], first["query"], first["batch"]) == ("two", "id of two", 7)
-    assert not {"job", "query", "batch"} & second.keys()
+    own = {"job": "two", "query": "id of two", "batch": 7}
+    nobodys = dict.fromkeys(("job", "query", "batch"))
+    assert {name: first[name] for name in own} == own
+    assert {name: second[name] for name in nobodys} == nobodys
+    assert noted == [("careful", own), ("whose?", nobodys)]
 
 
 # --- runs of other processes -----------------------------------------------------------------

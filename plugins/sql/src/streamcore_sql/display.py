@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import click
@@ -19,12 +19,15 @@ from .results import Done, Listing, Rows, Text
 _EVERY = 10.0
 _TOPICS = 4
 
+Ids = Mapping[str, Any]
+"""Whose word it is: `job`, `query` and `batch`, None where there is no such thing."""
+
 
 class Display(Protocol):
     """Where a command's words go."""
 
     def say(self, text: str) -> None: ...
-    def note(self, text: str) -> None: ...
+    def note(self, text: str, ids: Ids | None = None) -> None: ...
     def error(self, text: str) -> None: ...
     def result(self, outcome: Done | Listing | Text | Rows) -> None: ...
     def change(self, change: Change) -> None: ...
@@ -42,8 +45,8 @@ class LineDisplay:
     def say(self, text: str) -> None:
         click.echo(SECRETS.scrub(text), err=True)
 
-    def note(self, text: str) -> None:
-        self.say(f"note: {text}")
+    def note(self, text: str, ids: Ids | None = None) -> None:
+        self.say(f"note: {_whose(ids or {})}{text}")
 
     def error(self, text: str) -> None:
         self.say(f"streamcore: {text}")
@@ -81,8 +84,8 @@ class JsonDisplay:
     def say(self, text: str) -> None:
         self._event("message", text=SECRETS.scrub(text))
 
-    def note(self, text: str) -> None:
-        self._event("note", text=SECRETS.scrub(text))
+    def note(self, text: str, ids: Ids | None = None) -> None:
+        self._event("note", text=SECRETS.scrub(text), **(ids or {}))
 
     def error(self, text: str) -> None:
         self._event("error", text=SECRETS.scrub(text))
@@ -115,6 +118,14 @@ class JsonDisplay:
     def _event(self, event: str, **fields: Any) -> None:
         text = json.dumps({"time": now(), "event": event, **fields}, default=str)
         click.echo(text)
+
+
+def _whose(ids: Ids) -> str:
+    """The job and the batch, as a line about a job begins."""
+    if ids.get("job") is None:
+        return ""
+    batch = "" if ids.get("batch") is None else f", batch {ids['batch']}"
+    return f"{ids['job']}{batch}: "
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:

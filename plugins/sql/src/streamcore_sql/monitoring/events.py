@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from .scrubbing import SECRETS
 _KEPT = 100
 _LARGEST = 10_000_000
 _LOGGER = "streamcore"
+
+Note = Callable[[str, Mapping[str, Any]], None]
+"""Takes what a logger said and the ids that go with it: `job`, `query` and `batch`."""
 
 
 class Events:
@@ -77,11 +80,9 @@ class Events:
                 self.tell(status, level="error" if failed else "info", **ids, **told)
 
     @contextmanager
-    def hear_loggers(
-        self, jobs: Callable[[], Sequence[Job]], say: Callable[[str], None]
-    ) -> Iterator[None]:
+    def hear_loggers(self, jobs: Callable[[], Sequence[Job]], note: Note) -> Iterator[None]:
         """Take over what our own loggers say: into the file, and warnings to the user too."""
-        logger, handler = logging.getLogger(_LOGGER), _Handler(self, jobs, say)
+        logger, handler = logging.getLogger(_LOGGER), _Handler(self, jobs, note)
         before = logger.propagate
         logger.addHandler(handler)
         logger.propagate = False
@@ -93,29 +94,34 @@ class Events:
 
 
 class _Handler(logging.Handler):
-    def __init__(
-        self, events: Events, jobs: Callable[[], Sequence[Job]], say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, events: Events, jobs: Callable[[], Sequence[Job]], note: Note) -> None:
         super().__init__(logging.INFO)
-        self._events, self._jobs, self._say = events, jobs, say
+        self._events, self._jobs, self._note = events, jobs, note
 
     def emit(self, record: logging.LogRecord) -> None:
         text = SECRETS.scrub(record.getMessage())
-        ids: dict[str, Any] = {}
-        running = [job for job in each_query(self._jobs()) if isinstance(job, StreamJob)]
-        if own := getattr(record, "job", None):  # words that say whose they are
-            running = [job for job in running if job.name == own]
-            ids = {"job": own}
-        if len(running) == 1:  # else nobody can tell
-            last = running[0].monitor.last
-            ids = {"job": running[0].name, "query": running[0].monitor.id}
-            ids["batch"] = last["batchId"] if last else None
-        if (batch := getattr(record, "batch", None)) is not None:
-            ids["batch"] = batch
+        ids = self._ids(record)
         level = "info" if record.levelno < logging.WARNING else "warning"
         self._events.tell("log", level=level, logger=record.name, text=text, **ids)
         if record.levelno >= logging.WARNING:
-            self._say(text)
+            self._note(text, ids)
+
+    def _ids(self, record: logging.LogRecord) -> dict[str, Any]:
+        """Whose word it is; None where it is that of the whole run, or nobody can tell."""
+        ids: dict[str, Any] = {"job": None, "query": None, "batch": None}
+        jobs = list(each_query(self._jobs()))
+        if own := getattr(record, "job", None):  # words that say whose they are
+            jobs = [job for job in jobs if job.name == own]
+            ids["job"] = own
+        if len(jobs) == 1:
+            ids["job"] = jobs[0].name
+            if isinstance(jobs[0], StreamJob):
+                last = jobs[0].monitor.last
+                ids["query"] = jobs[0].monitor.id or None
+                ids["batch"] = last["batchId"] if last else None
+        if (batch := getattr(record, "batch", None)) is not None:
+            ids["batch"] = batch
+        return ids
 
 
 def each_query(jobs: Sequence[Job]) -> Iterator[Job]:

@@ -13,7 +13,7 @@ from streamcore.cli.status import INTERRUPTED, OK
 from ..jobs import Job, StreamJob
 from ..settings import state_folder
 from . import jobfiles
-from .events import Events, each_query
+from .events import Events, Note, each_query
 from .openmetrics import JobsCollector, scrape
 from .serving import Server, address
 from .web import Page
@@ -64,7 +64,7 @@ class Surfaces:
             say(f"the job's page is at {self.urls['web']}/")
 
     @contextmanager
-    def shown(self, say: Callable[[str], None], note: Callable[[str], None]) -> Iterator[None]:
+    def shown(self, say: Callable[[str], None], note: Note) -> Iterator[None]:
         """Open while jobs run, and closed with word of how they ended."""
         error = ""
         try:

@@ -183,7 +183,7 @@ function showTables(job) {
 function showTroubles(troubles) {
   fill($("troubles"), troubles.length ? troubles.map((trouble) => {
     const made = el("li");
-    made.append(el("span", [trouble.time, trouble.job || trouble.table, trouble.batch >= 0 ? "batch " + trouble.batch : ""].filter(Boolean).join(" \u00b7 ") + " ", "quiet"),
+    made.append(el("span", [trouble.time, trouble.job || trouble.table, trouble.batch != null && trouble.batch >= 0 ? "batch " + trouble.batch : ""].filter(Boolean).join(" \u00b7 ") + " ", "quiet"),
       el("span", trouble.text, trouble.level === "error" ? "failed" : "warning"));
     return made;
   }) : [el("li", "none", "quiet")]);
