@@ -17,6 +17,9 @@ from .unreadable import Unreadable, shown
 
 INSERT, BEFORE, AFTER, DELETE = range(4)  # the codes of +I, -U, +U and -D
 _UPDATE = bytes((BEFORE, AFTER))
+_NO_ROW = 255
+_COUNTS = bytes(kind != _NO_ROW for kind in range(256))
+_ONE = pa.scalar(1, pa.uint64())
 
 ReadRow = Callable[[Any], list[Any]]
 Change = tuple[int, list[Any]]
@@ -30,13 +33,8 @@ class Emitted(NamedTuple):
     origin: pa.Int32Array
 
 
-def _emitted(records: list[Any], kinds: bytes | bytearray, origin: array[int]) -> Emitted:
-    count = len(records)
-    return Emitted(
-        records,
-        pa.Array.from_buffers(pa.int8(), count, [None, pa.py_buffer(kinds)]),
-        pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(origin)]),
-    )
+def _kinds(codes: bytes | bytearray) -> pa.Int8Array:
+    return pa.Array.from_buffers(pa.int8(), len(codes), [None, pa.py_buffer(codes)])
 
 
 class Shape(Protocol):
@@ -63,10 +61,9 @@ class Images:
         self._inserts, self._update, self._delete = inserts, update, delete
         every = dict.fromkeys(inserts, INSERT)
         before, after = {update: BEFORE, delete: DELETE}, {**every, update: AFTER}
-        self._kinds = [_by_letter(before), _by_letter(after)]
-        self._counts = [_by_letter(dict.fromkeys(side, 1)) for side in (before, after)]
+        self._kinds = [_by_letter(side, _NO_ROW) for side in (before, after)]
         self._letters = "".join([*inserts, update, delete]).encode()
-        self._known = _by_letter(dict.fromkeys([*inserts, update, delete], 1))
+        self._known = _by_letter(dict.fromkeys([*inserts, update, delete], 1), 0)
 
     def members(self, rows: TypedRows) -> list[tuple[str, str, Any]]:
         image = rows.type | None
@@ -93,17 +90,13 @@ class Images:
 
     def _chosen(self, images: list[Any], codes: bytearray) -> Emitted:
         """The images that count, in the order of their messages, and before ahead of after."""
-        counts, kinds = bytearray(len(images)), bytearray(len(images))
-        for side in (0, 1):
-            counts[side::2] = codes.translate(self._counts[side])
-            kinds[side::2] = codes.translate(self._kinds[side])
-        flags, every = (
-            pa.Array.from_buffers(kind, len(images), [None, pa.py_buffer(data)])
-            for kind, data in ((pa.uint8(), counts), (pa.int8(), kinds))
-        )
-        places = pc.indices_nonzero(flags)
-        origin = pc.shift_right(places, 1).cast(pa.int32())
-        return Emitted(list(compress(images, counts)), every.take(places), origin)
+        kinds = bytearray(len(images))
+        kinds[0::2], kinds[1::2] = (codes.translate(side) for side in self._kinds)
+        counts = kinds.translate(_COUNTS)
+        flags = pa.Array.from_buffers(pa.uint8(), len(images), [None, pa.py_buffer(counts)])
+        origin = pc.shift_right(pc.indices_nonzero(flags), _ONE).cast(pa.int32())
+        kept = kinds.translate(None, bytes([_NO_ROW]))
+        return Emitted(list(compress(images, counts)), _kinds(kept), origin)
 
     def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
         operation = tree.get(self._operation)
@@ -168,7 +161,8 @@ class Edits:
                 origin.extend([index] * (2 * len(rows)))
             elif change not in self._skip:
                 doubtful.add(index)
-        return _emitted(records, kinds, origin)
+        places = pa.Array.from_buffers(pa.int32(), len(origin), [None, pa.py_buffer(origin)])
+        return Emitted(records, _kinds(kinds), places)
 
     def read(self, tree: dict[str, Any], read: ReadRow) -> list[Change]:
         change = tree.get("type")
@@ -215,9 +209,9 @@ def _letters(operations: Sequence[str | None]) -> str:
     return "".join(each if each is not None and len(each) == 1 else " " for each in operations)
 
 
-def _by_letter(codes: Mapping[str, int]) -> bytes:
-    """A table for `translate`; letters without a code become 0."""
-    return bytes(codes.get(chr(letter), 0) for letter in range(256))
+def _by_letter(codes: Mapping[str, int], other: int) -> bytes:
+    """A table for `translate`; letters without a code become `other`."""
+    return bytes(codes.get(chr(letter), other) for letter in range(256))
 
 
 def _overlaid(row: Any, old: Any) -> Any:

@@ -19,9 +19,13 @@ from .decoding import Columns, Fast, Messages, doubt_everything
 from .json_exact import Rules, value_reader
 from .json_tree import DEEPEST, is_deep, parse
 from .numbers import FLOAT_LIMIT
+from .packed import packer
 from .texts import Finished, each_value
 
 Values = Sequence[Any]
+
+_CACHED = 256
+"""Messages looked at twice while they are still in the processor's cache."""
 
 
 class TypedField(NamedTuple):
@@ -99,21 +103,23 @@ def decoded(
     """A record per message, `blank` for those in doubt."""
     records: list[Any] = []
     doubtful: set[int] = set()
-    rest = iter(messages)
-    while True:
-        try:
-            records.extend(map(decode, rest))  # type: ignore[arg-type]
-        except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
-            doubtful.add(len(records))  # extend keeps what came before the failure
-            records.append(blank)
-        else:
-            break
-    if not doubtful and max(map(len, messages), default=0) <= 2 * DEEPEST:  # type: ignore[arg-type]
-        return records, doubtful
-    for index, message in enumerate(messages):
-        if message is not None and len(message) > 2 * DEEPEST and is_deep(bytes(message)):
-            doubtful.add(index)
-            records[index] = blank
+    for start in range(0, len(messages), _CACHED):
+        block = messages[start : start + _CACHED]
+        rest, doubts = iter(block), len(doubtful)
+        while True:
+            try:
+                records.extend(map(decode, rest))  # type: ignore[arg-type]
+            except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+                doubtful.add(len(records))  # extend keeps what came before the failure
+                records.append(blank)
+            else:
+                break
+        if len(doubtful) == doubts and max(map(len, block)) <= 2 * DEEPEST:  # type: ignore[arg-type]
+            continue
+        for index, message in enumerate(block, start):
+            if message is not None and len(message) > 2 * DEEPEST and is_deep(bytes(message)):
+                doubtful.add(index)
+                records[index] = blank
     return records, doubtful
 
 
@@ -143,7 +149,7 @@ def typed_field(field: pa.Field, rules: Rules, as_text: bool = False) -> TypedFi
     annotation = _annotation(kind, rules)
     if annotation is None:
         return TypedField(msgspec.Raw, _by_value(field, rules))
-    return TypedField(_optional(annotation, field), lambda values: (pa.array(values, kind), ()))
+    return TypedField(_optional(annotation, field), _plain(kind))
 
 
 def _annotation(kind: pa.DataType, rules: Rules) -> Any | None:
@@ -186,6 +192,16 @@ def _whole(least: int, most: int) -> Any:
 
 
 # --- from values to Arrow -----------------------------------------------------------------------
+
+
+def _plain(kind: pa.DataType) -> Callable[[Values], Finished]:
+    pack = packer(kind) or (lambda values: None)
+
+    def finish(values: Values) -> Finished:
+        array = pack(values)
+        return (pa.array(values, kind) if array is None else array), ()
+
+    return finish
 
 
 def _floats(values: Values) -> Finished:
