@@ -1,6 +1,7 @@
 """The prompt: when Enter runs a text, what Tab offers, what is shown and what is remembered."""
 
 import io
+import json
 import os
 import pty
 import select
@@ -15,6 +16,7 @@ from rich.console import Console
 from streamcore.cli import main
 from streamcore_sql import Session
 from streamcore_sql.live import Change
+from streamcore_sql.repl.backslash import HELP, spelled_out
 from streamcore_sql.repl.completion import SqlCompleter
 from streamcore_sql.repl.history import DiscreetHistory
 from streamcore_sql.repl.live_view import View
@@ -30,6 +32,7 @@ WITH ('connector' = 'datagen', 'number-of-rows' = '3');"""
     [
         ("", True),
         ("\\help", True),
+        ("-- why", True),
         ("SELECT 1", False),
         ("SELECT 1;", True),
         ("SELECT ';", False),
@@ -172,6 +175,53 @@ def test_pipes_and_execute_need_no_terminal(spark, capfd, tmp_path, monkeypatch)
     monkeypatch.setattr("sys.stdin", io.StringIO("SHOW TABELS;"))
     assert main(["sql"]) == 2
     assert "Did you mean 'TABLES'?" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled", "wants_help"),
+    [
+        ("\\help", "", True),
+        ("help;\nSHOW JOBS;", "\nSHOW JOBS;", True),
+        (
+            "SHOW JOBS;\n  \\tables;\n\\describe a.b",
+            "SHOW JOBS;\nSHOW TABLES;\nDESCRIBE a.b;",
+            False,
+        ),
+        ("-- first\n\\jobs\n\\clear\n", "-- first\nSHOW JOBS;\n\n", False),
+        ("SHOW JOBS;\n\\q\nnonsense", "SHOW JOBS;", False),
+        ("SELECT '\n\\help\n';", "SELECT '\n\\help\n';", False),
+        ("SELECT 1 AS\nhelp\n;", "SELECT 1 AS\nhelp\n;", False),
+        ("/*\n\\help\n*/", "/*\n\\help\n*/", False),
+    ],
+)
+def test_commands_in_a_text_become_statements_where_one_may_begin(text, spelled, wants_help):
+    assert spelled_out(text) == (spelled, wants_help)
+
+
+def test_commands_need_no_terminal_either(capfd, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", io.StringIO("\\help\n"))
+    assert main(["sql"]) == 0
+    assert capfd.readouterr() == (HELP, "")
+    assert main(["sql", "-e", "\\help", "--json"]) == 0
+    said = json.loads(capfd.readouterr().out)
+    assert (said["event"], said["text"] + "\n") == ("text", HELP)
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{TABLE}\n\\tables\n\\quit\nSELEC 1;"))
+    assert main(["sql"]) == 0
+    assert "table name\n----------\norders\n" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("\\nonsense", "no command '\\nonsense'; \\help lists them"),
+        ("\\describe", "\\describe needs the name of a table"),
+    ],
+)
+def test_a_command_that_is_none_is_the_users_mistake(typed, told, capfd):
+    assert main(["sql", "-e", typed]) == 2
+    assert capfd.readouterr() == ("", f"streamcore: {told}\n")
+    assert told in talk(Session(), typed)
 
 
 class Terminal:

@@ -42,6 +42,14 @@ def sql(texts: tuple[str, ...], once: bool, name: str, output: str, given: Given
 
 def _batch(text: str, once: bool, name: str, as_json: bool, given: Given) -> int:
     """Run statements one after another and stop at the first that fails."""
+    from ..display import display_for
+    from ..repl.backslash import HELP, spelled_out
+    from ..results import Text
     from .run import run_script
 
+    text, wants_help = spelled_out(text)
+    if wants_help:
+        display_for(as_json=as_json, terminal=False).result(Text(HELP.rstrip("\n")))
+        if not text.strip():
+            return OK
     return run_script(text, "sql", name, given, as_json=as_json, once=once)

@@ -17,26 +17,10 @@ from ..monitoring.scrubbing import SECRETS
 from ..results import Done, Listing, Rows, Text
 from ..session import Session
 from ..statements import Statement, needs_spark
+from .backslash import HELP, command, statement
 from .live_view import watch
 from .tables import rich_table, row_count
 
-HELP = """\
-End a statement with ; and press Enter. An unfinished one goes on in the next line.
-
-  \\tables            the tables of this database    (SHOW TABLES)
-  \\describe TABLE    the columns of a table         (DESCRIBE TABLE)
-  \\jobs              what runs                      (SHOW JOBS)
-  \\clear             an empty screen
-  \\help              this text
-  \\quit              leave; running jobs are stopped (also Ctrl-D)
-
-Tab completes keywords, tables, columns, and the options of CREATE TABLE.
-Up and Ctrl-R find what was typed before. Ctrl-C drops the line.
-A SELECT on a stream shows its result as it changes: q leaves it.
-SET 'sql-client.execution.result-mode' = 'changelog' shows every change instead.
-"""
-_SHORTCUTS = {"\\tables": "SHOW TABLES", "\\jobs": "SHOW JOBS", "\\describe": "DESCRIBE {}"}
-_TYPED_IN_FLINK = {"QUIT": "\\quit", "EXIT": "\\quit", "HELP": "\\help", "CLEAR": "\\clear"}
 _ROWS = 1000
 
 
@@ -71,28 +55,22 @@ class Repl:
                 continue
             except EOFError:
                 return
-            text = _TYPED_IN_FLINK.get(text.upper().rstrip("; "), text)
-            if text in ("\\quit", "\\q"):
+            if command(text) == "\\quit":
                 return
             self.answer(text)
 
     def answer(self, text: str) -> bool:
         """Run what was typed; False if any of it failed."""
-        if text == "\\clear":
+        typed = command(text)
+        if typed == "\\clear":
             self._console.clear()
             return True
-        if not text or text == "\\help":
+        if not text or typed == "\\help":
             self._console.print(HELP if text else "", end="", markup=False, highlight=False)
             return True
-        if text.startswith("\\"):
-            command, _, argument = text.rstrip(";").partition(" ")
-            if command not in _SHORTCUTS:
-                self._fail(f"no command '{command}'; \\help lists them")
-                return False
-            text = _SHORTCUTS[command].format(argument)
         try:
-            for statement in self._session.parse(text):
-                self._run(statement)
+            for parsed in self._session.parse(statement(typed) if typed else text):
+                self._run(parsed)
         except StreamcoreError as error:
             self._fail(str(error))
             return False

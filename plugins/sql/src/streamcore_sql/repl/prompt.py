@@ -13,9 +13,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from ..catalog import Catalog
-from ..errors import SqlError
-from ..lexer import tokens
-from ..source import Source
+from .backslash import is_open
 from .completion import SqlCompleter
 from .history import DiscreetHistory
 
@@ -43,15 +41,7 @@ def is_complete(text: str) -> bool:
     text = text.strip()
     if not text or text.startswith("\\"):
         return True
-    source = Source(text)
-    try:
-        words = [token.word for token in tokens(source)]
-    except SqlError:  # an open quote or comment: more is to come
-        return False
-    if len(words) < 2 or words[-2] != ";":
-        return False
-    in_set = "BEGIN" in words and "STATEMENT" in words
-    return not in_set or "END" in words
+    return not is_open(text)
 
 
 def _bindings() -> KeyBindings:
