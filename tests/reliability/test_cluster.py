@@ -60,6 +60,46 @@ def test_executors_killed_under_a_copy_leave_each_row_once(broker, workers, benc
     scale.measured["restarts of the job"] = str(bench.restarts)
 
 
+@scenario(4, small={"rows": 100_000}, full={"rows": 200_000}, always=False)
+def test_a_slow_task_and_the_twin_that_spark_gives_it_leave_each_row_once(broker, bench, scale):
+    """One worker sleeps before each commit, until Spark has its task done by the other one, too."""
+    sleeping = {1: {"STREAMCORE_FAILPOINT": "commit:sleep=30"}}
+    with SparkCluster(workers=2, apart=True, environments=sleeping) as workers:
+        bench = bench(broker)
+        bench.copy.master = workers.master
+        events = bench.copy.home / "events"
+        events.mkdir(parents=True)
+        bench.copy.spark |= SMALL | {
+            "spark.speculation": "true",
+            "spark.speculation.interval": "100ms",
+            "spark.speculation.multiplier": "1.1",
+            "spark.speculation.quantile": "0.5",
+            "spark.speculation.minTaskRuntime": "1s",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.dir": str(events),
+        }
+        bench.copy.source |= {
+            "scan.max-rows-per-batch": "25000",  # worth two tasks, of which one is done in time
+            "scan.parallelism": "2",
+        }
+        bench.ledger.send(scale.rows)
+        bench.copy.start()
+        bench.wait_for_all(timeout=900)
+        bench.verdict()
+    ended = [json.loads(line) for log in events.rglob("events*") for line in _lines(log)]
+    tasks = [each for each in ended if each["Event"] == "SparkListenerTaskEnd"]
+    twins = sum(each["Task Info"]["Speculative"] for each in tasks)
+    killed = sum(each["Task End Reason"]["Reason"] == "TaskKilled" for each in tasks)
+    scale.measured["twins"] = str(twins)
+    assert twins >= scale.rows // 50_000, f"{twins} twins of {len(tasks)} tasks"
+    assert killed >= twins // 2, "the slow attempts were waited for"
+
+
+def _lines(log):
+    return log.read_text(errors="replace").splitlines() if log.is_file() else []
+
+
 COUNTS = """
 CREATE TABLE rows_in (`key` STRING, seq BIGINT) WITH (
   'connector' = 'kafka', 'topic' = '{source}', 'format' = 'json',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -22,10 +23,24 @@ REGISTERED = "Successfully registered with master"
 
 
 class SparkCluster(Service):
-    """Workers that run executors apart from the driver; `master` is what a session connects to."""
+    """Workers that run executors apart from the driver; `master` is what a session connects to.
 
-    def __init__(self, workers: int = 2, *, cores: int = 1, memory: str = "1g") -> None:
+    Workers `apart` have a loopback address each, which makes them hosts of their own to Spark: it
+    never runs two attempts of a task on one host. Not every system answers to more than 127.0.0.1.
+    `environments` are what some workers, by number, have in their environment beside the usual.
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        *,
+        cores: int = 1,
+        memory: str = "1g",
+        apart: bool = False,
+        environments: Mapping[int, Mapping[str, str]] | None = None,
+    ) -> None:
         self._count, self._cores, self._memory = workers, cores, memory
+        self._apart, self._environments = apart, environments or {}
         self._port = 0
         self._workspace: Workspace | None = None
         self._master: Process | None = None
@@ -39,7 +54,7 @@ class SparkCluster(Service):
         self._workspace = Workspace("spark")
         self._port = free_port()
         at = ["--port", str(self._port), "--webui-port", str(free_port())]
-        self._master = self._run("master", "master.Master", "--host", HOST, *at)
+        self._master = self._run("master", HOST, "master.Master", *at)
         self._master.wait_until(lambda: accepts_connections(self._port))
         self.workers = [self._worker(number) for number in range(self._count)]
         for worker in self.workers:
@@ -67,10 +82,15 @@ class SparkCluster(Service):
 
     def _worker(self, number: int) -> Process:
         size = ["--cores", str(self._cores), "--memory", self._memory]
-        at = ["--host", HOST, "--webui-port", str(free_port())]
-        return self._run(f"worker-{number}", "worker.Worker", *at, *size, self.master)
+        at = ["--webui-port", str(free_port())]
+        host = f"127.0.0.{number + 1}" if self._apart else HOST
+        extra = self._environments.get(number, {})
+        name = f"worker-{number}"
+        return self._run(name, host, "worker.Worker", *at, *size, self.master, **extra)
 
-    def _run(self, name: str, main_class: str, *arguments: str) -> Process:
+    def _run(
+        self, name: str, host: str, main_class: str, *arguments: str, **environment: str
+    ) -> Process:
         try:
             import pyspark
         except ModuleNotFoundError:
@@ -83,17 +103,18 @@ class SparkCluster(Service):
         log.unlink(missing_ok=True)
         return Process(
             f"Spark's {name}",
-            [str(home / "bin" / "spark-class"), f"{DEPLOY}.{main_class}", *arguments],
+            [str(home / "bin/spark-class"), f"{DEPLOY}.{main_class}", "--host", host, *arguments],
             log,
             cwd=work,
             env={
                 "SPARK_HOME": str(home),
-                "SPARK_LOCAL_IP": HOST,
+                "SPARK_LOCAL_IP": host,
                 "SPARK_DAEMON_MEMORY": "256m",
                 "SPARK_DAEMON_JAVA_OPTS": QUICK,
                 "SPARK_LAUNCHER_OPTS": QUICK,
                 "SPARK_WORKER_DIR": str(work),
                 "PYSPARK_PYTHON": sys.executable,  # else another python3 runs the tasks
+                **environment,
             },
         )
 
