@@ -32,7 +32,7 @@ from .jobs import Answer
 from .measure import Plan, Run
 from .setting import Setting
 
-BATCH, LEAST = 100_000, 0.98
+BATCH, LEAST = 50_000, 0.98
 SQL = """
 CREATE TABLE orders (user_id BIGINT, behavior STRING, item_id BIGINT) WITH (
   'connector' = 'kafka', 'topic' = '${topic}', 'format' = 'json',
@@ -93,7 +93,7 @@ def seen(running: Session, folder: str) -> Iterator[None]:
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """With everything on, and with nothing."""
-    rows = setting.fewer
+    rows = setting.fewer // 2
     yield Plan(
         "monitoring",
         f"a job on {rows:,} messages in batches of {BATCH:,}, seen and unseen",
