@@ -3,10 +3,12 @@
 import json
 import math
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from streamcore.testing.services.browser import Browser
+from streamcore_sql import Session
 from streamcore_sql.jobs import StreamJob
 from streamcore_sql.monitoring.about import About, table_about
 from streamcore_sql.monitoring.history import POINTS
@@ -15,6 +17,13 @@ from streamcore_sql.monitoring.surfaces import Surfaces
 CANARY = "canary-of-the-page"
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
+LOADS = 9
+TWO_QUERIES = """
+CREATE TABLE ticks (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '100');
+CREATE TABLE hole (id BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO hole SELECT id FROM ticks;
+INSERT INTO hole SELECT id + 1 FROM ticks;
+"""
 
 CONTRAST = """
 (() => {
@@ -53,12 +62,29 @@ A_DAY = """
   const job = (await ask("api/state")).jobs.find((each) => each.id === selected);
   let at = pointsOf.get(selected).at(-1)[0];
   const point = () => [at += 5, 1e4, 1e4, 1e6, null, 900];
-  ask = async () => ({points: Array.from({length: 120}, point)});
-  for (let drawn = 0; drawn < 17280 / 120; drawn++) { await update(selected); showJob(job); }
+  ask = async () => ({points: Array.from({length: 24}, point)});
+  for (let drawn = 0; drawn < 17280 / 24; drawn++) { await update(selected); showJob(job); }
   ask = asked;
   return pointsOf.get(selected).length;
 })()
 """
+
+
+READY = """
+new MutationObserver((changes, observer) => {
+  const drawn = document.querySelectorAll("#charts path").length === 4;
+  if (!drawn || !document.querySelector("#tiles dd")) return;
+  observer.disconnect();
+  requestAnimationFrame(() => setTimeout(() => {
+    const shown = performance.now(), title = document.getElementById("job-title");
+    new MutationObserver(() => { window.marks ||= {shown, answered: performance.now()}; })
+      .observe(title, {childList: true});
+    document.querySelector("#jobs [aria-selected=false] button").click();
+  }));
+}).observe(document, {childList: true, subtree: true, attributes: true});
+"""
+"""Run before the page's own script: notes when its figures were painted, and when a click on
+another job was answered, both in milliseconds since navigation began."""
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +120,15 @@ def query(batch, *, lag, error=None):
     )
 
 
+def fill_history(job):
+    start = time.time() - 3600
+    for number in range(POINTS):
+        wave = 18_000 + 4_000 * math.sin(number / 40)
+        lag = 4_200_000 * (1 - number / POINTS / 2)
+        point = (start + 5 * number, wave, wave * 0.9, lag, None, 2700 + number % 300)
+        job.monitor.history.add(point)
+
+
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     options = {"topic": HOSTILE, "properties.sasl.password": CANARY}
@@ -106,12 +141,7 @@ def url(tmp_path_factory):
         StreamJob("orders.copies", query(81, lag=4_200_000), about),
         StreamJob("orders.totals", query(3, lag=0, error=f"no broker, says {CANARY}"), about),
     ]
-    start = time.time() - 3600
-    for number in range(POINTS):
-        wave = 18_000 + 4_000 * math.sin(number / 40)
-        lag = 4_200_000 * (1 - number / POINTS / 2)
-        point = (start + 5 * number, wave, wave * 0.9, lag, None, 2700 + number % 300)
-        jobs[0].monitor.history.add(point)
+    fill_history(jobs[0])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STREAMCORE_STATE", str(tmp_path_factory.mktemp("state")))
         surfaces = Surfaces("orders", "orders.sql", lambda: jobs, web="0")
@@ -121,11 +151,18 @@ def url(tmp_path_factory):
             surfaces.ended(0)
 
 
-def wait_for(browser, condition):
-    for _ in range(300):
-        if found := browser.evaluate(condition):
+def within(seconds, condition):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := condition():
             return found
         time.sleep(0.1)
+    return None
+
+
+def wait_for(browser, condition):
+    if found := within(30, lambda: browser.evaluate(condition)):
+        return found
     raise AssertionError(f"{condition} never came true: {browser.errors()}")
 
 
@@ -152,16 +189,58 @@ def test_it_is_whole_readable_and_fits(browser, url, size, dark, tmp_path):
     assert browser.errors() == []
 
 
-def test_it_can_be_used_soon_and_stays_small(browser, url):
+def has_worked(job):
+    return job.metrics().get("numBatches", 0) > 1
+
+
+@pytest.fixture
+def running(spark, tmp_path, monkeypatch):
+    """The page of two queries that really run, each with an hour behind it."""
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    session = Session(spark)
+    session.execute(TWO_QUERIES)
+    try:
+        for job in session.jobs:
+            fill_history(job)
+        surfaces = Surfaces("ticks", "ticks.sql", lambda: session.jobs, web="0")
+        with surfaces.shown(print, print):
+            surfaces.look(session.jobs)
+            done = [partial(has_worked, job) for job in session.jobs]
+            assert all(within(240, each) for each in done), session.jobs
+            yield surfaces.urls["web"]
+            surfaces.ended(0)
+    finally:
+        session.stop()
+
+
+def test_it_can_be_used_within_a_second_of_being_opened(browser, running):
+    """Of several loads the best counts: what else the machine does can only make one slower."""
+    browser.look(*SIZES["desktop"])
+    script = browser.call("Page.addScriptToEvaluateOnNewDocument", source=READY)["identifier"]
+    loads = []
+    for _ in range(LOADS):
+        browser.open("about:blank")
+        browser.open(f"{running}/")
+        loads.append(wait_for(browser, "window.marks"))
+    browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    for name in ("shown", "answered"):
+        times = sorted(load[name] for load in loads)
+        print(f"{name}: best {times[0]:.0f} ms, median {times[LOADS // 2]:.0f} ms, of {LOADS}")
+    assert min(load["answered"] for load in loads) < 1000
+    assert browser.errors() == []
+
+
+def test_it_stays_small_through_a_day(browser, url):
     browser.look(*SIZES["desktop"])
     browser.open(f"{url}/")
     wait_for(browser, "document.querySelectorAll('#tiles dd').length > 5")
-    ready = browser.evaluate("performance.getEntriesByType('resource').pop().responseEnd")
-    assert ready < 5000  # a second, on a machine that does nothing else
     before = browser.evaluate("document.getElementsByTagName('*').length")
     assert browser.evaluate(A_DAY) == POINTS
     assert browser.evaluate("document.getElementsByTagName('*').length") < before * 1.2
-    assert browser.evaluate("performance.memory.usedJSHeapSize") < 50e6
+    heap = browser.call("Runtime.getHeapUsage")  # exact, where performance.memory is rounded
+    held = heap["usedSize"] + heap["embedderHeapUsedSize"] + heap["backingStorageSize"]
+    print(f"the page holds {held / 1e6:.1f} MB")
+    assert held < 50e6
 
 
 def test_names_of_others_are_text_and_secrets_are_not_there(browser, url):
