@@ -149,7 +149,8 @@ def typed_field(field: pa.Field, rules: Rules, as_text: bool = False) -> TypedFi
     annotation = _annotation(kind, rules)
     if annotation is None:
         return TypedField(msgspec.Raw, _by_value(field, rules))
-    return TypedField(_optional(annotation, field), _plain(kind))
+    is_number = pa.types.is_integer(kind) or kind == pa.float64()
+    return TypedField(_optional(annotation, field), _numbers(kind) if is_number else _plain(kind))
 
 
 def _annotation(kind: pa.DataType, rules: Rules) -> Any | None:
@@ -195,7 +196,11 @@ def _whole(least: int, most: int) -> Any:
 
 
 def _plain(kind: pa.DataType) -> Callable[[Values], Finished]:
-    pack = packer(kind) or (lambda values: None)
+    return lambda values: (pa.array(values, kind), ())
+
+
+def _numbers(kind: pa.DataType) -> Callable[[Values], Finished]:
+    pack = packer(kind)
 
     def finish(values: Values) -> Finished:
         array = pack(values)

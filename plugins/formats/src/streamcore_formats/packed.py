@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-_CODES = {
-    pa.int8(): "b",
-    pa.int16(): "h",
-    pa.int32(): "i",
-    pa.int64(): "q",
-    pa.float64(): "d",
-}
-
-Packer = Callable[[Sequence[Any]], "pa.Array | None"]
+_BY_WIDTH = {8: "b", 16: "h", 32: "i", 64: "q"}
 
 
-def packer(kind: pa.DataType) -> Packer | None:
-    """A maker of columns of this type, if it has a form that `struct` knows.
+class Packer(Protocol):
+    """Makes a column of numbers; answers None where one is missing or beyond the type."""
 
-    It answers None where a value is missing, no number, or beyond the type.
-    """
-    code = _CODES.get(kind)
-    if code is None:
-        return None
+    def __call__(
+        self, values: Sequence[Any], validity: pa.Buffer | None = None, nulls: int = 0
+    ) -> pa.Array | None: ...
 
-    def pack(values: Sequence[Any]) -> pa.Array | None:
+
+def packer(kind: pa.DataType) -> Packer:
+    """The packer of an integer or temporal type, or of DOUBLE."""
+    code = "d" if kind == pa.float64() else _BY_WIDTH[kind.bit_width]
+
+    def pack(
+        values: Sequence[Any], validity: pa.Buffer | None = None, nulls: int = 0
+    ) -> pa.Array | None:
         count = len(values)
         try:
             data = struct.pack(f"{count}{code}", *values)
         except struct.error:
             return None
-        return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(data)], 0)
+        return pa.Array.from_buffers(kind, count, [validity, pa.py_buffer(data)], nulls)
 
     return pack

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import binascii
 import re
-from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from streamcore.types import sql_text
 
 from . import numbers, temporal
 from .arrow_texts import cast, has_bytes
+from .packed import packer
 from .unreadable import Unreadable, shown
 
 Value = Callable[[str], Any]
@@ -169,10 +169,9 @@ def short_column_of(field: pa.Field, *, iso: bool = False) -> Callable[[Sequence
     if types.is_boolean(kind):
         return _few_booleans
     if types.is_integer(kind):
-        code = {8: "b", 16: "h", 32: "i", 64: "q"}[kind.bit_width]
-        return lambda values: _few_numbers(values, _WHOLE, kind, code)
+        return _few_numbers(_WHOLE, kind)
     if kind == pa.float64():
-        return lambda values: _few_numbers(values, _REAL, kind, "d")
+        return _few_numbers(_REAL, kind)
     if types.is_timestamp(kind) and kind.tz is None and temporal.fills_unit(field):
         return lambda values: temporal.few_timestamps(values, kind, iso)
     at_once = column_of(field, iso=iso)
@@ -185,20 +184,21 @@ def _few_booleans(values: Sequence[str]) -> pa.Array | None:
     return pa.array([value == "true" for value in values], pa.bool_())
 
 
-def _few_numbers(
-    values: Sequence[str], parse: Numbers, kind: pa.DataType, code: str
-) -> pa.Array | None:
+def _few_numbers(parse: Numbers, kind: pa.DataType) -> Callable[[Sequence[str]], Any]:
     """Numbers that JSON writes alike; texts are as many as values, or one holds a comma."""
-    written = ",".join(values)
-    if "-0" in written:  # which JSON does not tell from 0
-        return None
-    try:
-        found = array(code, parse(f"[{written}]"))
-    except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError):
-        return None
-    if len(found) != len(values):
-        return None
-    return pa.Array.from_buffers(kind, len(found), [None, pa.py_buffer(found)], 0)
+    pack = packer(kind)
+
+    def read(values: Sequence[str]) -> pa.Array | None:
+        written = ",".join(values)
+        if "-0" in written:  # which JSON does not tell from 0
+            return None
+        try:
+            found = parse(f"[{written}]")
+        except (msgspec.MsgspecError, UnicodeEncodeError):
+            return None
+        return pack(found) if len(found) == len(values) else None
+
+    return read
 
 
 def each_value(values: Sequence[Any], read: Value, field: pa.Field, forgiving: bool) -> Finished:

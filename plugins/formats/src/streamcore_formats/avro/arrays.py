@@ -6,18 +6,17 @@ is not UTF-8, a null where none may be, a key twice in one map.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..packed import packer
 from . import resolve
 from .decimals import FEW, from_twos_complement
 
 Convert = Callable[[pa.Array], pa.Array]
-_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
 _STORAGE = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _ALL_LONGS = (-(1 << 63), (1 << 63) - 1)
 
@@ -139,7 +138,7 @@ def _whole(plan: resolve.Whole) -> Convert:
     if up == down == 1 and (low, high) == _ALL_LONGS:
         return (lambda longs: longs) if arrow == pa.int64() else (lambda longs: longs.view(arrow))
     bits = 64 if pa.types.is_timestamp(arrow) else arrow.bit_width
-    code, all_of_it = _CODES[bits], (low, high) == (-(1 << bits - 1), (1 << bits - 1) - 1)
+    pack, all_of_it = packer(arrow), (low, high) == (-(1 << bits - 1), (1 << bits - 1) - 1)
 
     def convert(longs: pa.Array) -> pa.Array:
         if len(longs) > FEW:
@@ -150,11 +149,10 @@ def _whole(plan: resolve.Whole) -> Convert:
             numbers = [number * up // down for number in numbers]
         if not all_of_it and numbers and not low <= min(numbers) <= max(numbers) <= high:
             raise Doubt
-        try:
-            narrow = pa.py_buffer(array(code, numbers))
-        except OverflowError:
-            raise Doubt from None
-        return pa.Array.from_buffers(arrow, len(longs), [validity, narrow], longs.null_count)
+        column = pack(numbers, validity, longs.null_count)
+        if column is None:
+            raise Doubt
+        return column
 
     return convert
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
+from itertools import repeat
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,36 +47,28 @@ def _few(column: pa.Array, arrow: pa.DataType) -> pa.Array | None:
     values = column.to_pylist()
     if column.null_count:
         values = [b"\0" if value is None else value for value in values]
-    if b"" in values:
-        return None
-    short = arrow.precision <= _WORD_DIGITS and max(map(len, values), default=0) <= 8
-    data = (_short if short else _long)(values, 10**arrow.precision)
+    data = _widened(values, 10**arrow.precision) if values else b""
     if data is None:
         return None
     buffers = [column.buffers()[0], pa.py_buffer(data)]
     return pa.Array.from_buffers(arrow, len(column), buffers, column.null_count)
 
 
-def _short(values: list[bytes], edge: int) -> array[int] | None:
-    words = [value.rjust(8, b"\xff" if value[0] > 0x7F else b"\0") for value in values]
-    low = array("q", b"".join(words))
-    low.byteswap()
-    numbers = low.tolist()
-    least = min(numbers, default=0)
-    if not -edge < least <= max(numbers, default=0) < edge:
+def _widened(values: list[bytes], edge: int) -> bytes | None:
+    """Sixteen bytes for each value, the lowest first, as Arrow has them."""
+    if b"" in values:
         return None
-    both = array("q", bytes(16 * len(low)))
-    both[::2] = low
-    if least < 0:
-        both[1::2] = array("q", [number >> 63 for number in numbers])
-    return both
-
-
-def _long(values: list[bytes], edge: int) -> bytes | None:
-    numbers = [int.from_bytes(value, "big", signed=True) for value in values]
-    if not -edge < min(numbers, default=0) <= max(numbers, default=0) < edge:
-        return None
-    return b"".join([number.to_bytes(16, "little", signed=True) for number in numbers])
+    # compared as bytes, numbers below zero come after all others
+    above, below = edge.to_bytes(16), (-edge).to_bytes(16, signed=True)
+    if max(values) < b"\x80":
+        wide = list(map(bytes.rjust, values, repeat(16), repeat(b"\0")))
+        fits = max(wide) < above
+    else:
+        wide = [value.rjust(16, b"\xff" if value[0] > 0x7F else b"\0") for value in values]
+        fits = all(each < above or each > below for each in wide)
+    wide.reverse()
+    data = b"".join(wide)[::-1]  # the last byte of the first value comes first
+    return data if fits and len(data) == 16 * len(values) else None
 
 
 def to_twos_complement(column: pa.Array) -> pa.Array:
@@ -103,10 +95,14 @@ def _few_bytes(column: pa.Array) -> pa.Array:
             int.from_bytes(raw[at : at + 16], "little", signed=True)
             for at in range(0, len(raw), 16)
         ]
-    shortest: list[bytes | None] = [
-        number.to_bytes(((number if number >= 0 else ~number).bit_length() + 8) // 8, signed=True)
-        for number in numbers
-    ]
+    shortest: list[bytes | None]
+    if min(numbers, default=0) >= 0:
+        shortest = [number.to_bytes(number.bit_length() // 8 + 1) for number in numbers]
+    else:
+        shortest = [
+            number.to_bytes((number ^ (number >> 127)).bit_length() // 8 + 1, signed=True)
+            for number in numbers
+        ]
     if column.null_count:
         is_null = column.is_null().to_pylist()
         shortest = [None if n else value for n, value in zip(is_null, shortest, strict=True)]
