@@ -22,7 +22,7 @@ _MANY = 1000
 
 _BOM = b"\xef\xbb\xbf"
 
-Cells = Any  # an array of strings, or a tuple of few
+Cells = Any  # an array of strings, or a sequence of few
 Split = tuple[Sequence[Cells], set[int]]
 
 
@@ -58,30 +58,31 @@ class _LineReader:
         self._special_to_few = [mark for mark in (b"\r", escape) if mark]
 
     def __call__(self, messages: Messages) -> Columns:
-        if self._is_plain_text(messages):
-            split = self._by_arrow(messages) or self._by_python(messages)
+        whole = self._plain_text(messages)
+        if whole is not None:
+            split = self._split(whole, len(messages))
             if split is not None:
                 return self._finished(*split, range(len(messages)), len(messages))
         kept, lines = self._well_formed(messages)
-        split = (self._by_arrow(lines) or self._by_python(lines)) if lines else None
+        split = self._split(b"\n".join(lines), len(lines)) if lines else None
         if split is None:
             return self._nothing(messages)
         return self._finished(*split, kept, len(messages))
 
     # --- which messages are lines ---------------------------------------------------------
 
-    def _is_plain_text(self, messages: Messages) -> bool:
-        """Whether there is nothing to understand but delimiters, and quotes among few messages.
+    def _plain_text(self, messages: Messages) -> bytes | None:
+        """The lines, if there is nothing to understand but delimiters, and quotes in few lines.
 
         Python's strict reader takes and refuses quotes as the grammar does, Arrow's does not.
         """
         if self._plugin.allow_comments or self._plugin.trim_spaces or not all(messages):
-            return False
+            return None
         whole = b"\n".join(messages)  # type: ignore[arg-type]
         special = self._special if len(messages) >= _MANY else self._special_to_few
         if any(mark in whole for mark in special):
-            return False
-        return _BOM[:1] not in whole or _BOM not in whole
+            return None
+        return None if _BOM[:1] in whole and _BOM in whole else whole
 
     def _well_formed(self, messages: Messages) -> tuple[Sequence[int], Sequence[bytes]]:
         """The messages that are one line of the plain grammar, and where they stand."""
@@ -95,23 +96,24 @@ class _LineReader:
     # --- from lines to cells ----------------------------------------------------------------
     # A line makes one record at most, so as many records as lines means that each made its own.
 
-    def _by_arrow(self, lines: Sequence[Any]) -> Split | None:
-        if len(lines) < _MANY:
-            return None
+    def _split(self, whole: bytes, count: int) -> Split | None:
+        by_arrow = self._by_arrow(whole, count) if count >= _MANY else None
+        return by_arrow or self._by_python(whole, count)
+
+    def _by_arrow(self, whole: bytes, count: int) -> Split | None:
         ragged: set[int] = set()
 
         def skip(row: Any) -> str:
             ragged.add(row.number - 1)
             return "skip"
 
-        whole = b"\n".join(lines)
         try:
             table = self._table(whole, None)
         except pa.ArrowInvalid:  # some lines have more or fewer cells, or are no UTF-8
             if not _is_text(whole):  # which `skip` could not be shown
                 return None
             table = self._table(whole, skip)
-        if table.num_rows + len(ragged) != len(lines):
+        if table.num_rows + len(ragged) != count:
             return None
         columns = [column.combine_chunks() for column in table.columns]
         return columns[: len(self._places)], ragged
@@ -138,27 +140,42 @@ class _LineReader:
             ),
         )
 
-    def _by_python(self, lines: Sequence[Any]) -> Split | None:
+    def _by_python(self, whole: bytes, count: int) -> Split | None:
         delimiter, quote = self._plugin.delimiter, self._plugin.quote
-        whole = b"\n".join(lines)
-        if whole.count(b"\n") != len(lines) - 1:  # some line holds a line feed
+        if whole.count(b"\n") != count - 1 or not _is_text(whole):  # some line holds a line feed
             return None
-        try:
-            given = map(bytes.decode, lines)
-            if quote is None or quote.encode() not in whole:
-                rows = [line.split(delimiter) for line in given]
-            else:
-                rows = list(csv.reader(given, delimiter=delimiter, quotechar=quote, strict=True))
-        except (UnicodeDecodeError, csv.Error):
-            return None
-        if len(rows) != len(lines):
+        text = whole.decode()
+        if quote is None or quote not in text:
+            columns = self._cut(text, count)
+            if columns is not None:
+                return columns, set()
+            rows = [line.split(delimiter) for line in text.split("\n")]
+        else:
+            lines = text.split("\n")
+            try:
+                rows = list(csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True))
+            except csv.Error:
+                return None
+        if len(rows) != count:
             return None
         ragged: set[int] = set()
         if set(map(len, rows)) != {self._count}:
             ragged = {place for place, row in enumerate(rows) if len(row) != self._count}
             rows = [row for row in rows if len(row) == self._count]
-        columns: list[Any] = list(zip(*rows, strict=True)) or [()] * self._count
-        return [columns[place] for place in self._places], ragged
+        by_place: list[Any] = list(zip(*rows, strict=True)) or [()] * self._count
+        return [by_place[place] for place in self._places], ragged
+
+    def _cut(self, text: str, count: int) -> list[Cells] | None:
+        """Lines without quotes, cut all at once; None where some have more or fewer cells.
+
+        Line ends become cells of their own, and have to stand behind every last cell.
+        """
+        delimiter, width = self._plugin.delimiter, self._count + 1
+        cells = text.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)
+        ends = cells[self._count :: width]
+        if len(cells) != count * width - 1 or ends.count("\n") != count - 1:
+            return None
+        return [cells[place::width] for place in self._places]
 
     # --- from cells to columns --------------------------------------------------------------
 
@@ -219,7 +236,7 @@ def _finisher(field: pa.Field, plugin: Csv) -> Callable[[Cells], Finished]:
     literals += [""] if plugin.empty_is_null else []
 
     def finish(cells: Cells) -> Finished:
-        if isinstance(cells, tuple):
+        if not isinstance(cells, pa.Array):
             if not literals or not any(literal in cells for literal in literals):
                 array = few(cells)
                 if array is not None:

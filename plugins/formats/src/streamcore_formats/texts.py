@@ -121,9 +121,9 @@ def _decimals(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
 
 
 def _booleans(texts: pa.StringArray) -> pa.Array | None:
-    true = pc.equal(texts, "true")
-    known = pc.or_(true, pc.equal(texts, "false"))
-    return true if known.true_count == len(texts) - texts.null_count else None
+    true, false = pc.equal(texts, "true"), pc.equal(texts, "false")
+    known = true.true_count + false.true_count
+    return true if known == len(texts) - texts.null_count else None
 
 
 def _integers(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
