@@ -108,3 +108,22 @@ def test_systems_are_asked_whether_tables_are_there_for_us(checked, kafka, kafka
     (told,) = findings[2]["details"]
     assert "registry 'http://127.0.0.1:1' did not answer (" in told
     assert f"topic '{views}-gone' does not exist at {servers}" in told
+
+
+def test_a_yaml_job_is_checked_by_a_dry_run(capsys):
+    assert main(["check", "orders.yaml"]) == 2
+    told = capsys.readouterr().err
+    assert told == (
+        "streamcore: 'orders.yaml' is a YAML job; check it with "
+        "'streamcore run orders.yaml --dry-run'\n"
+        "Run 'streamcore check --help' to see what it takes.\n"
+    )
+
+
+def test_a_script_without_statements_is_told_to_be_empty(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    (tmp_path / "empty.sql").write_text("-- later\n")
+    assert main(["check", str(tmp_path / "empty.sql")]) == 0
+    assert capsys.readouterr() == ("nothing to check\n", "")
+    assert main(["run", str(tmp_path / "empty.sql")]) == 0
+    assert capsys.readouterr() == ("", "nothing to run\n")

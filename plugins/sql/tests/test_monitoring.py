@@ -493,6 +493,15 @@ def test_what_is_no_file_of_ours_is_passed_over(state, capfd):
     assert "--catalog DIR" in capfd.readouterr().err
 
 
+def test_a_catalog_that_is_not_there_is_told_apart_from_an_empty_one(state, capfd):
+    assert main(["lag", "orders", "--catalog", f"{state}/nope"]) == 2
+    told = capfd.readouterr().err
+    assert told == (
+        f"streamcore: --catalog: there is no folder '{state}/nope'\n"
+        "Run 'streamcore lag --help' to see what it takes.\n"
+    )
+
+
 # --- documents -------------------------------------------------------------------------------
 
 PAGE = DASHBOARD.with_name("monitoring.md")

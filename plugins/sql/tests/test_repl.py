@@ -211,6 +211,15 @@ def test_commands_need_no_terminal_either(capfd, tmp_path, monkeypatch):
     assert "table name\n----------\norders\n" in capfd.readouterr().out
 
 
+def test_each_text_to_execute_ends_its_own_statement(capfd, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    texts = (TABLE.rstrip(";"), "SHOW TABLES -- all", "\\jobs", "DESCRIBE orders;")
+    assert main(["sql", *(part for text in texts for part in ("-e", text))]) == 0
+    heads = ("table name", "job id", "name")
+    said = capfd.readouterr().out
+    assert [head for head in heads if f"{head} " in said or f"{head}\n" in said] == list(heads)
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

@@ -25,6 +25,10 @@ def check(scripts: tuple[str, ...], online: bool, output: str, given: Given) -> 
     from ..checking import Checker
     from ..monitoring.scrubbing import SECRETS
 
+    for path in scripts:
+        if path.lower().endswith((".yaml", ".yml")):
+            told = f"'{path}' is a YAML job; check it with 'streamcore run {path} --dry-run'"
+            raise click.UsageError(told)
     session = given.session(dry=True)
     checker = Checker(session, online, lambda: given.start_spark(session, "check"))
     counts = dict.fromkeys(_COLOURS, 0)
@@ -41,5 +45,6 @@ def check(scripts: tuple[str, ...], online: bool, output: str, given: Given) -> 
             for detail in map(SECRETS.scrub, (*found.details, *found.online)):
                 click.echo("\n".join(f"            {line}" for line in detail.splitlines()))
     if output != "json":
-        click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count))
+        told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        click.echo(told or "nothing to check")
     return FAILED if counts["unsupported"] or counts["wrong"] else OK

@@ -99,6 +99,8 @@ def _of_table(given: Given, name: str, as_json: bool) -> int:
     from ..planner.binding import bind
     from ..statements import CreateTable, Name
 
+    if given.catalog is not None and not given.catalog.is_dir():
+        raise click.UsageError(f"--catalog: there is no folder '{given.catalog}'")
     session = given.session()
     entry = session.catalog.find(Name(tuple(name.split("."))))
     if not isinstance(entry, CreateTable):

@@ -172,6 +172,8 @@ def _prepare(
             planned = _plan(session, statements, start, outcomes)
         for each in planned:
             notes += each.check()
+    if not (planned or outcomes):
+        display.say("nothing to run")
     for outcome in outcomes:
         display.result(outcome)
     if dry:

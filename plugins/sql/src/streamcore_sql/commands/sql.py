@@ -18,7 +18,8 @@ from .options import Given, session_options
 def sql(texts: tuple[str, ...], once: bool, name: str, output: str, given: Given) -> int:
     """Talk SQL: at a prompt, with -e, or from a pipe; the prompt knows no JSON."""
     if texts or not sys.stdin.isatty():
-        return _batch("\n".join(texts) or sys.stdin.read(), once, name, output == "json", given)
+        text = _together(texts) if texts else sys.stdin.read()
+        return _batch(text, once, name, output == "json", given)
     from rich.console import Console
 
     from ..repl.loop import Repl
@@ -38,6 +39,19 @@ def sql(texts: tuple[str, ...], once: bool, name: str, output: str, given: Given
             console.print("stopping jobs ...", style="dim")
         session.stop()
     return OK
+
+
+def _together(texts: tuple[str, ...]) -> str:
+    """Several texts as one: each ends its last statement, whether it says so or not."""
+    from ..repl.backslash import command, is_open
+
+    def closed(text: str) -> str:
+        last = text.rstrip().rpartition("\n")[2]
+        if command(last) or not is_open(text):
+            return text
+        return f"{text}\n;" if "--" in last else f"{text};"
+
+    return "\n".join(map(closed, texts))
 
 
 def _batch(text: str, once: bool, name: str, as_json: bool, given: Given) -> int:
