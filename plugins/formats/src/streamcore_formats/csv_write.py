@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -29,7 +29,10 @@ class CsvEncoder:
         self._style = Style(plain_decimals=not plugin.scientific_decimals)
         self._null = plugin.null_literal or ""
         self._quoting = _Quoting(plugin)
-        self._values = [values_of(field.type, self._style) for field in schema]
+        self._few_cells = [
+            (field, values_of(field.type, self._style), self._few_texts(field.type))
+            for field in schema
+        ]
 
     def encode(
         self, rows: pa.RecordBatch, kinds: pa.Int8Array | None = None
@@ -53,29 +56,30 @@ class CsvEncoder:
     def _few(self, rows: pa.RecordBatch) -> list[bytes | None] | None:
         """The records of a few rows, one by one; None where a column is left to Arrow."""
         columns = []
-        for array, field, take in zip(rows.columns, self._schema, self._values, strict=True):
-            if array.type != field.type or (array.null_count and not field.nullable):
+        for array, (field, take, texts_of) in zip(rows.columns, self._few_cells, strict=True):
+            nulls = array.null_count
+            if array.type != field.type or (nulls and not field.nullable):
                 return None
             values = take(array)
             if values is None:
                 return None
-            texts = self._few_texts(values, field.type)
-            if array.null_count:
+            texts = texts_of(values)
+            if nulls:
                 texts = [
                     t if v is not None else self._null for t, v in zip(texts, values, strict=True)
                 ]
             columns.append(texts)
-        delimiter = self._plugin.delimiter
-        return [delimiter.join(cells).encode() for cells in zip(*columns, strict=True)]
+        lines = map(self._plugin.delimiter.join, zip(*columns, strict=True))
+        return list(map(str.encode, lines))
 
-    def _few_texts(self, values: Sequence[Any], kind: pa.DataType) -> Iterable[str | None]:
-        """The text of every value; what it is for NULL does not matter."""
+    def _few_texts(self, kind: pa.DataType) -> Callable[[Sequence[Any]], Iterable[str | None]]:
+        """What makes the text of every value; what it is for NULL does not matter."""
         if _is_number(kind):
-            return _as_json(values)[1:-1].decode().split(",")
+            return lambda values: _as_json(values)[1:-1].decode().split(",")
         if pa.types.is_timestamp(kind) and self._quoting.quotes_timestamps:
             quote = self._plugin.quote
-            return [f"{quote}{text}{quote}" for text in values]
-        return self._quoting.few(values)
+            return lambda values: [f"{quote}{text}{quote}" for text in values]
+        return self._quoting.few
 
     def _cells(self, column: pa.Array, field: pa.Field, start: int) -> pa.StringArray:
         array = checked(column, field, start)
@@ -167,12 +171,13 @@ class _Quoting:
         if not long and not self._trigger(whole):
             return texts
         search = self._trigger
-        return [
-            text
+        cells = {  # of each text once, for in many columns they repeat
+            text: text
             if text is None or (len(text) <= _LONG and not search(text))
             else f"{quote}{text}{quote}"
-            for text in texts
-        ]
+            for text in set(texts)
+        }
+        return [cells[text] for text in texts]
 
     def one(self, text: str | None) -> str | None:
         """One text, quoted if it has to be."""

@@ -198,6 +198,8 @@ def value_of(field: pa.Field, iso: bool, loose: bool = False) -> Callable[[str],
 
 # --- back to text -----------------------------------------------------------------------
 
+_ZEROS, _POINT = pc.TrimOptions("0"), pc.TrimOptions(".")
+
 
 def texts_of(values: pa.Array, iso: bool = False) -> pa.StringArray:
     """A date, time or timestamp array as text: no zero fraction, no trailing zeros, Z for UTC."""
@@ -208,7 +210,7 @@ def texts_of(values: pa.Array, iso: bool = False) -> pa.StringArray:
     plain = values.cast(pa.int64()).view(pa.timestamp(kind.unit)) if zoned else values
     texts = plain.cast(pa.string())
     if kind.unit != "s":
-        texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, characters="0"), characters=".")
+        texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, options=_ZEROS), options=_POINT)
     if iso and pa.types.is_timestamp(kind):
         texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
     return pc.binary_join_element_wise(texts, "Z", "") if zoned else texts
