@@ -138,7 +138,7 @@ def test_a_traceback_that_prints_variables_shows_no_secret():
     with pytest.raises(OptionError) as error:
         hooks(Vault, Safe).build("connector", "vault", given)
     frames = traceback.TracebackException.from_exception(error.value, capture_locals=True)
-    ours = [frame for frame in frames.stack if "/streamcore/" in frame.filename]
+    ours = [frame for frame in frames.stack if "/src/streamcore/" in frame.filename]
     assert len(ours) >= 2
     assert not any(leaks(str(frame.locals)) for frame in ours)
 

@@ -120,7 +120,9 @@ def test_reading_only_committed_records_from_now_on_is_no_data_loss(
     assert strict.until(1) == rows_of(1, 2)
 
 
-def test_a_compacted_log_is_read_to_its_end(scan, produce, kafka, kafka_topic, people):
+def test_a_compacted_log_is_read_to_its_end_also_in_batches_of_few_bytes(
+    scan, drive, produce, kafka_topic, people
+):
     config = {
         "cleanup.policy": "compact",
         "segment.ms": "100",
@@ -138,6 +140,16 @@ def test_a_compacted_log_is_read_to_its_end(scan, produce, kafka, kafka_topic, p
         produce(topic, people(1, 39), key=b"b")
     assert len(rows) <= 30
     assert rows[-1] == (39, "n39")
+
+    query = drive(topic, {"scan.max-bytes-per-batch": "100"})
+    batches = [query.batch()]
+    end = query.reader.reportLatestOffset()["offsets"][topic]["0"]
+    while int(query.at["offsets"][topic]["0"]) < end and time.monotonic() < deadline:
+        batches.append(query.batch())
+    found = [row for batch in batches for row in batch]
+    assert found[-1] == (39, "n39")
+    assert set(found) <= set(rows)  # compaction goes on
+    assert max(map(len, batches)) <= 4, "a record has 26 bytes"
 
 
 def test_the_log_of_a_tombstoned_topic_ends_too(scan, produce, kafka_topic, people, rows_of):
