@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import pty
 import select
@@ -12,10 +13,12 @@ import time
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
+from py4j.java_gateway import GatewayClient
 from rich.console import Console
 from streamcore.cli import main
 from streamcore_sql import Session
 from streamcore_sql.live import Change
+from streamcore_sql.quiet import quiet_start
 from streamcore_sql.repl.backslash import HELP, spelled_out
 from streamcore_sql.repl.completion import SqlCompleter
 from streamcore_sql.repl.history import DiscreetHistory
@@ -233,6 +236,24 @@ def test_a_command_that_is_none_is_the_users_mistake(typed, told, capfd):
     assert told in talk(Session(), typed)
 
 
+class Interrupted:
+    socket = None
+
+    def send_command(self, command):
+        raise KeyboardInterrupt
+
+    def close(self, reset=False):
+        """Nothing is open."""
+
+
+def test_a_ctrl_c_while_spark_works_shows_no_stack(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(GatewayClient, "_get_connection", lambda client: Interrupted())
+    with quiet_start(tmp_path / "spark.log"), pytest.raises(KeyboardInterrupt):
+        GatewayClient().send_command("work")
+    logging.getLogger().error("ours")
+    assert [record.getMessage() for record in caplog.records] == ["ours"]
+
+
 class Terminal:
     """A prompt on a terminal of its own, typed at and read like a person does."""
 
@@ -278,6 +299,7 @@ def test_a_key_leaves_the_live_result_of_a_stream(terminal):
     terminal.type("CREATE TABLE ticks (id BIGINT) WITH ('connector' = 'datagen');\r")
     terminal.see("table 'ticks' created")
     terminal.type("SELECT id FROM ticks;\r")
+    terminal.see("working ...")
     terminal.see("q to leave")
     terminal.type("q")
     terminal.see("; left")

@@ -24,6 +24,7 @@ def quiet_start(log: Path | None) -> Iterator[None]:
     file = None
     if log is not None:
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        logging.getLogger().addFilter(_is_not_of_py4j)
         log.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         changes |= {"stdout": file, "stderr": file}
@@ -34,3 +35,8 @@ def quiet_start(log: Path | None) -> Iterator[None]:
         gateway.Popen = start
         if file is not None:
             os.close(file)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Of a Ctrl-C it logs the stack, past its own logger; whoever pressed it knows."""
+    return Path(record.pathname).parent.name != "py4j"

@@ -88,7 +88,11 @@ class Repl:
                 with self._console.status("starting Spark ..."):
                     self._starting.join()
             self._starting = None
-        outcome = self._session.run_statement(statement)
+        if needs_spark(statement):  # which may think for a while
+            with self._console.status("working ..."):
+                outcome = self._session.run_statement(statement)
+        else:
+            outcome = self._session.run_statement(statement)
         self._show(outcome)
 
     def _show(self, outcome: Any) -> None:
