@@ -41,6 +41,7 @@ from streamcore.testing.services.certificates import Authority
 from streamcore.testing.services.kafka import unique_name
 from streamcore.testing.services.listening import family, listeners
 from streamcore.testing.services.process import free_port
+from streamcore_kafka import client
 
 PROGRAM = str(Path(sys.executable).parent / "streamcore")
 NAMES = (
@@ -204,6 +205,7 @@ def secure():
     canaries = Canaries(int(time.time()))
     with SecureKafkaBroker({"admin": canaries["login"]}, open_to_all=True) as broker:
         yield broker, canaries
+        client._of_group.cache_clear()  # they write debug logs, more and more without their broker
 
 
 def job(folder, text, *arguments, terminal=False, **environment):

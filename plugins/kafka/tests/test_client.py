@@ -237,6 +237,9 @@ def test_a_broker_that_does_not_list_its_limit_for_transactions_is_believed_late
         def describe_configs(self, resources, request_timeout):
             return {resources[0]: SimpleNamespace(result=lambda: {"log.dir": "/"})}
 
+        def poll(self, timeout):
+            return 0
+
     monkeypatch.setattr(tickets, "admin", lambda settings: Listing())
     assert tickets.transaction_timeout({**SERVERS, "client.id": "unlisted"}) == tickets.TIMEOUT
 

@@ -181,6 +181,7 @@ def patiently(client: Any, properties: Settings, call: Callable[[float], T]) -> 
         left = end - time.monotonic()
         try:
             answer = call(max(0.1, min(step, left)))
+            client.poll(0)  # or what it has to say would pile up, much of it with 'debug'
             hearing(properties).forget()  # whatever was wrong is over
             return answer
         except KafkaException as error:

@@ -6,8 +6,9 @@ import logging
 import time
 
 import pytest
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from streamcore.spark.finished import tell
+from streamcore_kafka import client
 from streamcore_kafka.group import GroupOffsets
 from streamcore_kafka.progress import Partition, Progress
 
@@ -176,3 +177,16 @@ def test_auto_commit_changes_nothing_because_batches_are_committed_anyway(
     assert query.batch() == rows_of(2)
     assert query.batch() == []
     assert committed(topic, topic) == {0: 2}
+
+
+def test_what_a_client_for_offsets_has_to_say_is_heard_and_does_not_pile_up(
+    kafka, kafka_topic, caplog
+):
+    settings = {"bootstrap.servers": kafka.bootstrap_servers, "debug": "protocol"}
+    place = TopicPartition(kafka_topic(), 0)
+    for _ in range(2):
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "streamcore.kafka"):
+            client.committed(settings, "talkative", [place])
+        assert any("OffsetFetch" in line for line in caplog.messages)
+        client._of_group.cache_clear()
