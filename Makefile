@@ -2,6 +2,7 @@
 PYTHON ?= python3
 SOAK ?=
 BENCH ?=
+WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -35,8 +36,8 @@ $(STAMP): pyproject.toml constraints.txt $(wildcard core/pyproject.toml plugins/
 demo: $(STAMP) ## page views per region: real broker, live result, checked counts
 	@$(BIN)/python examples/demo/demo.py
 
-test: $(STAMP) ## everything that must hold, on real services
-	@$(BIN)/python -m pytest -m 'not soak' -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-seed=0
+test: $(STAMP) ## everything that must hold, on real services; WORKERS=6 for more than two cores
+	@$(BIN)/python -m pytest -m 'not soak' -n $(WORKERS) --dist loadfile --no-loadscope-reorder --hypothesis-seed=0
 
 lint: $(STAMP) ## ruff, mypy --strict, dependency consistency
 	@$(BIN)/ruff check .
