@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 from streamcore import Column, OptionError, Secret, Table
+from streamcore.reports import on_behalf_of
 from streamcore.spark.carrier import JSON_OPTION, pack, unpack
 from streamcore.spark.datasource import StreamcoreDataSource
 
@@ -17,6 +18,13 @@ def test_the_json_option_keeps_camel_case_and_the_table():
     assert carried.connector == "kafka"
     assert carried.options == {"aws.credentials.role.sessionName": "s", "p": "x"}
     assert replace(carried.table, reports="") == TABLE
+
+
+def test_a_table_travels_with_the_name_of_the_job_it_is_read_for():
+    with on_behalf_of("copies"):
+        inside = unpack(pack({"connector": "kafka"}, TABLE))
+    assert inside.table.job == "copies"
+    assert unpack(pack({"connector": "kafka"}, TABLE)).table.job == ""
 
 
 def test_the_json_option_has_a_name_that_spark_redacts():

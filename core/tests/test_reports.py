@@ -1,8 +1,9 @@
 """What tasks report reaches the driver once, whatever is retried, lost or forged."""
 
+import logging
 import time
 
-from streamcore.reports import Collector, Report, send
+from streamcore.reports import Collector, Report, Word, send
 
 
 def arrived(collector, table, side, name, expected):
@@ -103,3 +104,28 @@ def test_nobody_listening_costs_the_task_nothing():
     collector.close()
     assert send(address, Report("t", "source", "q", 0, 0)) is False
     assert send("", Report("t", "source", "q", 0, 0)) is False
+
+
+def test_what_a_logger_says_elsewhere_is_said_again_with_its_ids(caplog):
+    collector = Collector()
+    word = Word("streamcore.kafka", logging.WARNING, "50% gone", "copies", "q", 7)
+    try:
+        forged = f"{collector.address.partition('/')[0]}/{'0' * 32}"
+        assert send(forged, word)
+        assert send(collector.address, word)
+        deadline = time.monotonic() + 5
+        while not caplog.records and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        collector.close()
+    (record,) = caplog.records
+    assert (record.name, record.levelname, record.getMessage()) == (
+        "streamcore.kafka",
+        "WARNING",
+        "50% gone",
+    )
+    assert (record.job, record.query, record.batch) == ("copies", "q", 7)
+
+
+def test_a_word_that_nobody_hears_is_not_sent():
+    assert not send("", Word("streamcore.kafka", logging.WARNING, "gone"))

@@ -1,4 +1,4 @@
-"""The way back from tasks to the driver: what each task read, rejected and wrote.
+"""The way back from tasks to the driver: what each task read, rejected, wrote and said.
 
 Spark gives Python sources no channel to the driver. A process that wants the counts calls
 `listen`; from then on its address travels along with every table, and each task reports once,
@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import secrets
 import socket
 import socketserver
 import threading
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 
 _SECONDS = 2.0
@@ -72,7 +75,25 @@ class Heard:
     """Those of the latest batch that had any."""
 
 
-def send(address: str, report: Report) -> bool:
+@dataclass(frozen=True)
+class Word:
+    """What a logger said in another process; whoever listens says it again, with these ids."""
+
+    logger: str
+    level: int
+    text: str
+    job: str = ""
+    query: str = ""
+    batch: int | None = None
+
+    def say(self) -> None:
+        logger = logging.getLogger(self.logger)
+        ids = {"job": self.job, "query": self.query, "batch": self.batch}
+        told = (self.logger, self.level, "", 0, "%s", (self.text,), None)
+        logger.handle(logger.makeRecord(*told, extra=ids))
+
+
+def send(address: str, report: Report | Word) -> bool:
     """Deliver a report to `host:port/token`; False when nobody wanted it or could be reached."""
     if not address:
         return False
@@ -165,6 +186,8 @@ class Collector:
             plain = json.loads(line)
             if not hmac.compare_digest(str(plain.pop("token")), self._token):
                 return
+            if "logger" in plain:
+                return Word(**plain).say()
             report = Report(**plain)
         except (ValueError, TypeError, KeyError, AttributeError):
             return  # not one of ours; a stranger's bytes must not disturb the job
@@ -208,6 +231,24 @@ class Collector:
 def _add(total: dict[str, float], counts: Mapping[str, float]) -> None:
     for name, count in counts.items():
         total[name] = total.get(name, 0) + count
+
+
+_job: ContextVar[str] = ContextVar("job", default="")
+
+
+@contextmanager
+def on_behalf_of(name: str) -> Iterator[None]:
+    """Tables that are sent to Spark inside of this are read and written for a job of this name."""
+    token = _job.set(name)
+    try:
+        yield
+    finally:
+        _job.reset(token)
+
+
+def job() -> str:
+    """The job that tables are sent to Spark for; empty outside of `on_behalf_of`."""
+    return _job.get()
 
 
 _listening: list[Collector] = []

@@ -64,6 +64,8 @@ class Table:
     projection: tuple[str, ...] | None = None
     reports: str = ""
     """Where tasks report what they did (see `reports.py`); empty: nobody listens."""
+    job: str = ""
+    """On whose behalf the table is read or written, for what is said meanwhile."""
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:
@@ -103,7 +105,8 @@ class Table:
     def from_json(cls, plain: Mapping[str, Any]) -> Table:
         columns = tuple(Column(**column) for column in plain["columns"])
         keys = {key: tuple(plain.get(key, ())) for key in ("primary_key", "partition_keys")}
-        return cls(columns, plain.get("name", ""), **keys, reports=plain.get("reports", ""))
+        reports, job = plain.get("reports", ""), plain.get("job", "")
+        return cls(columns, plain.get("name", ""), **keys, reports=reports, job=job)
 
 
 def is_physical(column: Column) -> bool:

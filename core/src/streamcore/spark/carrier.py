@@ -33,10 +33,10 @@ class Carried:
 def pack(options: Mapping[str, str | Secret], table: Table | None = None) -> dict[str, str]:
     """Make the one Spark option that carries a table and its options.
 
-    If this process listens to what tasks report, its address goes along.
+    If this process listens to what tasks report, its address goes along, and the job's name.
     """
     if table is not None and not table.reports:
-        table = replace(table, reports=reports.address())
+        table = replace(table, reports=reports.address(), job=reports.job())
     plain = {k: v.reveal() if isinstance(v, Secret) else v for k, v in options.items()}
     payload = {"options": plain, "table": table.to_json() if table else None}
     return {JSON_OPTION: json.dumps(payload, sort_keys=True)}

@@ -5,7 +5,7 @@ Spark reserves names such as 'kafka' and 'json', so connectors cannot be formats
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -23,6 +23,9 @@ from ..registry import installed
 from ..table import Table
 from .carrier import unpack
 from .types import spark_schema, table_of
+from .words import speak_for, speaking
+
+Part = TypeVar("Part")
 
 
 class StreamcoreDataSource(DataSource):
@@ -41,14 +44,14 @@ class StreamcoreDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         connector, table = self._resolve(schema, writing=False)
-        return connector.reader(table)
+        return self._heard(connector.reader(table), table, "read")
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         connector, table = self._resolve(schema, writing=False)
         reader = connector.stream_reader(table)
         if table.reports:
             _tell_the_table(reader, table.name)
-        return reader
+        return self._heard(reader, table, "read")
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         connector, table = self._resolve(schema, writing=True)
@@ -57,7 +60,7 @@ class StreamcoreDataSource(DataSource):
                 f"connector '{connector.identifier}'",
                 ["mode: overwrite is not possible; use 'append'"],
             )
-        return connector.writer(table)
+        return self._heard(connector.writer(table), table, "write")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         connector, table = self._resolve(schema, writing=True)
@@ -69,7 +72,15 @@ class StreamcoreDataSource(DataSource):
                     "or 'update' through foreachBatch"
                 ],
             )
-        return connector.stream_writer(table)
+        return self._heard(connector.stream_writer(table), table, "write")
+
+    def _heard(self, part: Part, table: Table, method: str) -> Part:
+        """Have what is said here, and later in tasks, reach whoever runs the query."""
+        if not table.reports:
+            return part
+        speak_for(table)
+        speaking(part, table, method)
+        return part
 
     def _resolve(self, schema: StructType, *, writing: bool) -> tuple[Connector, Table]:
         carried = unpack(self.options)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+SELECT = "select"
+"""What a SELECT is called among jobs."""
+
+
 class Planned(Protocol):
     """A statement that could be run now."""
 
@@ -107,7 +111,7 @@ class PlannedSelect:
     def start(self) -> Job | Rows:
         if not self.plan.streaming:
             return Rows(self.plan)
-        return LiveRows("select", self.plan, once=self.once)
+        return LiveRows(SELECT, self.plan, once=self.once)
 
     def text(self, *, details: bool = True, options: bool = False) -> str:
         return explain.query_text(self.plan, details=details)

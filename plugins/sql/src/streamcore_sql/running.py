@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamcore import PluginError
+from streamcore.reports import on_behalf_of
 from streamcore.spark.carrier import pack
 
 from .failures import spark_errors
@@ -50,12 +52,14 @@ def start(plan: InsertPlan, launch: Launch) -> Job:
     """Start an INSERT."""
     about = about_inserts(plan.query.scans, [plan], launch)
     if not plan.query.streaming:
-        return BatchJob(launch.name, plan.frame.sparkSession, lambda: _write_batch(plan), about)
+        write = partial(_write_batch, plan, launch.name)
+        return BatchJob(launch.name, plan.frame.sparkSession, write, about)
     folder = None if launch.checkpoint else Path(tempfile.mkdtemp(prefix="streamcore-"))
     if folder is not None:  # Spark wants one, even of a job that starts over each time
         launch = replace(launch, checkpoint=folder.as_uri())
     spark = plan.frame.sparkSession
-    with spark_errors(plan.insert.query), applied(plan.query.settings, spark):
+    named = on_behalf_of(launch.name)
+    with named, spark_errors(plan.insert.query), applied(plan.query.settings, spark):
         job = sampled(StreamJob(launch.name, _start_stream(plan, launch), about))
     if folder is not None:
         job.when_over(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -64,7 +68,8 @@ def start(plan: InsertPlan, launch: Launch) -> Job:
 
 def start_each(shared: SharedScan, spark: SparkSession, launch: Launch) -> Job:
     """Start several INSERTs as one query over the source they share."""
-    writer = launch.writer(shared.frame(spark), APPEND)
+    with on_behalf_of(launch.name):
+        writer = launch.writer(shared.frame(spark), APPEND)
     about = about_inserts([shared.scan], shared.plans, launch)
     query = writer.foreachBatch(WriteEach(shared.plans)).start()
     return sampled(StreamJob(launch.name, query, about))
@@ -85,12 +90,14 @@ def _start_stream(plan: InsertPlan, launch: Launch) -> Any:
     return writer.foreachBatch(WriteBatch(options)).start()
 
 
-def _write_batch(plan: InsertPlan) -> None:
+def _write_batch(plan: InsertPlan, job: str) -> None:
     connector = plan.sink.connector
     if hasattr(connector, "deliver"):
         connector.deliver(plan.frame.toArrow())
-    else:
-        WriteBatch(pack(plan.sink.options, plan.sink.table))(plan.frame)
+        return
+    with on_behalf_of(job):
+        options = pack(plan.sink.options, plan.sink.table)
+    WriteBatch(options)(plan.frame)
 
 
 class Deliver:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamcore.reports import on_behalf_of
+
 from . import listings
 from .catalog import Catalog, MemoryStore, OverlayStore, Store
 from .catalog_files import DirectoryStore
@@ -166,20 +168,22 @@ class Session:
 
     def prepare(self, statement: Statement) -> Planned | None:
         """Plan a statement that moves data, without running it; None for any other statement."""
-        from .launching import PlannedInsert, PlannedSelect, PlannedSet, PlannedShared
+        from .launching import SELECT, PlannedInsert, PlannedSelect, PlannedSet, PlannedShared
         from .statement_sets import shared_scan
 
         if isinstance(statement, Select):
-            return PlannedSelect(self.planner.plan(statement.query), self.settings.once)
+            with on_behalf_of(SELECT):
+                return PlannedSelect(self.planner.plan(statement.query), self.settings.once)
         if isinstance(statement, Insert):
-            plan = self.plan(statement)
-            return PlannedInsert(plan, self._launch(statement.table.last))
+            launch, plan = self._plan_as_job(statement)
+            return PlannedInsert(plan, launch)
         if isinstance(statement, StatementSet):
-            plans = self._plans(statement)
-            if shared := shared_scan(plans):
+            before = self._targets.copy()
+            planned = self._plans(statement)
+            if shared := shared_scan([plan for _, plan in planned]):
+                self._targets = before
                 return PlannedShared(shared, self.spark, self._launch("statement-set"))
-            inserts = [PlannedInsert(p, self._launch(p.insert.table.last)) for p in plans]
-            return PlannedSet(inserts, "statement-set")
+            return PlannedSet([PlannedInsert(p, launch) for launch, p in planned], "statement-set")
         if isinstance(statement, CreateTable) and statement.query is not None:
             return self._prepare_as(statement, statement.query)
         return None
@@ -191,16 +195,29 @@ class Session:
             self.jobs.append(outcome)
         return outcome
 
-    def _plans(self, statement: StatementSet) -> list[InsertPlan]:
+    def _plans(self, statement: StatementSet) -> list[tuple[Launch, InsertPlan]]:
+        before = self._targets.copy()
         plans, problems = [], []
         for insert in statement.inserts:
             try:
-                plans.append(self.plan(insert))
+                plans.append(self._plan_as_job(insert))
             except SqlError as problem:
                 problems.append(problem)
         if problems:
+            self._targets = before
             raise SqlError.together(problems)
         return plans
+
+    def _plan_as_job(self, insert: Insert) -> tuple[Launch, InsertPlan]:
+        """Plan an INSERT under the name of the job it becomes; no name is taken if it cannot be."""
+        before = self._targets.copy()
+        launch = self._launch(insert.table.last)
+        try:
+            with on_behalf_of(launch.name):
+                return launch, self.plan(insert)
+        except BaseException:
+            self._targets = before
+            raise
 
     def _launch(self, target: str) -> Launch:
         """How the next job into a table is started: the same script gives the same names."""
@@ -256,8 +273,9 @@ class Session:
                 self.catalog.put(path, previous)
 
         try:
-            plan = self.plan(Insert(statement.name, query, place=statement.place))
-            return PlannedTable(plan, self._launch(statement.name.last), undo)
+            insert = Insert(statement.name, query, place=statement.place)
+            launch, plan = self._plan_as_job(insert)
+            return PlannedTable(plan, launch, undo)
         except BaseException:
             undo()
             raise

@@ -226,6 +226,8 @@ def _run(
 
     for each in planned:
         outcome = session.start(each)
+        if isinstance(outcome, Job):
+            surfaces.look(session.jobs)
         if isinstance(outcome, LiveRows):
             _print(outcome, display)
         elif not isinstance(outcome, Job):

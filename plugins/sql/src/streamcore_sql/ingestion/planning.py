@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamcore import Column, StreamcoreError
+from streamcore.reports import on_behalf_of
 
 from ..errors import SqlError
 from ..failures import message_of, spark_errors
@@ -152,7 +153,8 @@ class PlannedJob:
             if topics := self._known_topics():  # then even a batch without rows is written
                 self._shapes.topics = sorted({*self._shapes.topics, *topics})
                 self._shapes.first_batch = self._shapes.first_batch or 0
-            frame = self.source.stream(self.session.spark)
+            with on_behalf_of(self.launch.name):
+                frame = self.source.stream(self.session.spark)
             connector, place = self.source.connector, self.job.source.node.members["type"]
             needed = spark_settings(forgets=connector.forgets_rows())
             with spark_errors(sql_text(place)), applied(needed, self.session.spark):

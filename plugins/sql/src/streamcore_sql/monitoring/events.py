@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,15 @@ class Events:
         self.troubles: deque[dict[str, Any]] = deque(maxlen=_KEPT)
         self._lock = threading.Lock()
         self._seen: dict[str, tuple[int, str]] = {}
+        self._handler: _Handler | None = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
 
     def tell(self, event: str, *, level: str = "info", **fields: Any) -> None:
         """Write one line; a full disk or a lost folder never stops a job."""
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + "Z"
-        told = SECRETS.clean({"time": stamp, "level": level, "event": event, **fields})
+        told = SECRETS.clean(
+            {"time": _stamp(time.time()), "level": level, "event": event, **fields}
+        )
         if level != "info":
             self.troubles.append(told)
         if self.path is None:
@@ -78,11 +80,14 @@ class Events:
                 failed = status == "failed"
                 told = {"text": job.error} if failed else {}
                 self.tell(status, level="error" if failed else "info", **ids, **told)
+        if self._handler is not None:
+            self._handler.settle()
 
     @contextmanager
     def hear_loggers(self, jobs: Callable[[], Sequence[Job]], note: Note) -> Iterator[None]:
         """Take over what our own loggers say: into the file, and warnings to the user too."""
         logger, handler = logging.getLogger(_LOGGER), _Handler(self, jobs, note)
+        self._handler = handler
         before = logger.propagate
         logger.addHandler(handler)
         logger.propagate = False
@@ -90,6 +95,7 @@ class Events:
             yield
         finally:
             logger.removeHandler(handler)
+            handler.settle(at_last=True)
             logger.propagate = before
 
 
@@ -97,31 +103,64 @@ class _Handler(logging.Handler):
     def __init__(self, events: Events, jobs: Callable[[], Sequence[Job]], note: Note) -> None:
         super().__init__(logging.INFO)
         self._events, self._jobs, self._note = events, jobs, note
+        self._early: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = SECRETS.scrub(record.getMessage())
-        ids = self._ids(record)
+        if getattr(record, "job", None) and not self._known(record):
+            self._early.append(record)  # a source may speak before its query is listed
+        else:
+            self._tell(record, last_batch=True)
+
+    def settle(self, *, at_last: bool = False) -> None:
+        """Tell what was said before its query was known; at last, even if that never came."""
+        with self.lock or nullcontext():
+            early, self._early = self._early, []
+            for record in early:
+                if at_last or self._known(record):
+                    self._tell(record, last_batch=False)
+                else:
+                    self._early.append(record)
+
+    def _tell(self, record: logging.LogRecord, *, last_batch: bool) -> None:
+        text, ids = SECRETS.scrub(record.getMessage()), self._ids(record, last_batch=last_batch)
         level = "info" if record.levelno < logging.WARNING else "warning"
-        self._events.tell("log", level=level, logger=record.name, text=text, **ids)
+        fields = {"time": _stamp(record.created), "logger": record.name, "text": text}
+        self._events.tell("log", level=level, **fields, **ids)
         if record.levelno >= logging.WARNING:
             self._note(text, ids)
 
-    def _ids(self, record: logging.LogRecord) -> dict[str, Any]:
+    def _ids(self, record: logging.LogRecord, *, last_batch: bool) -> dict[str, Any]:
         """Whose word it is; None where it is that of the whole run, or nobody can tell."""
-        ids: dict[str, Any] = {"job": None, "query": None, "batch": None}
-        jobs = list(each_query(self._jobs()))
-        if own := getattr(record, "job", None):  # words that say whose they are
-            jobs = [job for job in jobs if job.name == own]
-            ids["job"] = own
+        own = (getattr(record, name, None) or None for name in ("job", "query"))
+        ids = {**dict(zip(("job", "query"), own, strict=True)), "batch": None}
+        jobs = self._of(record)
         if len(jobs) == 1:
             ids["job"] = jobs[0].name
             if isinstance(jobs[0], StreamJob):
                 last = jobs[0].monitor.last
-                ids["query"] = jobs[0].monitor.id or None
-                ids["batch"] = last["batchId"] if last else None
+                ids["query"] = jobs[0].monitor.id or ids["query"]
+                ids["batch"] = last["batchId"] if last and last_batch else None
         if (batch := getattr(record, "batch", None)) is not None:
             ids["batch"] = batch
         return ids
+
+    def _of(self, record: logging.LogRecord) -> list[Job]:
+        """The jobs a word may be of: it says whose it is, or else it may be anybody's."""
+        name, query = getattr(record, "job", None), getattr(record, "query", None)
+        jobs = list(each_query(self._jobs()))
+        if name:
+            return [job for job in jobs if job.name == name]
+        if query:
+            return [job for job in jobs if isinstance(job, StreamJob) and job.monitor.id == query]
+        return jobs
+
+    def _known(self, record: logging.LogRecord) -> bool:
+        jobs = self._of(record)
+        return bool(jobs) and all(job.monitor.id for job in jobs if isinstance(job, StreamJob))
+
+
+def _stamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + "Z"
 
 
 def each_query(jobs: Sequence[Job]) -> Iterator[Job]:
