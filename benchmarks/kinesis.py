@@ -21,7 +21,9 @@ from streamcore.testing.services.kinesis.address import ACCOUNT, REGION
 from .measure import BenchmarkError, Plan, Run
 from .setting import Setting
 
-TABLE = Table((Column("n", "BIGINT"), Column("name", "STRING"), Column("price", "DOUBLE")), "t")
+COLUMNS = (Column("n", "BIGINT"), Column("name", "STRING"), Column("price", "DOUBLE"))
+TABLE = Table(COLUMNS, "t", partition_keys=("n",))
+"""The bare loop's records have the same keys: the service hashes and keeps them, too."""
 SHARDS, MOST = 2, 500
 PLANNED = 1000
 _numbers = itertools.count(1)

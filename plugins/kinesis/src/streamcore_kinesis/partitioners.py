@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ class Random(Partitioner):
     identifier = "random"
 
     def assign_keys(self, rows: pa.RecordBatch, target: Target) -> Sequence[str] | None:
-        return [str(uuid.uuid4()) for _ in range(rows.num_rows)]
+        return random_keys(rows.num_rows)
 
     def assign(
         self, rows: pa.RecordBatch, keys: Sequence[bytes | None], target: Target
@@ -26,3 +26,9 @@ class Random(Partitioner):
         import random
 
         return [random.randrange(target.partitions) for _ in range(rows.num_rows)]
+
+
+def random_keys(count: int) -> list[str]:
+    """So many keys of 128 random bits, drawn at once."""
+    digits = os.urandom(16 * count).hex()
+    return [digits[start : start + 32] for start in range(0, len(digits), 32)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from streamcore.spark.task import Task
 
 from .options import StreamTable
 from .partition_keys import spelled_keys
+from .partitioners import random_keys
 from .putting import Putter
 from .settings import SinkSettings
 
@@ -63,7 +63,7 @@ class RecordWriter:
         chosen = None
         if self._connector.partitioner is not None:
             chosen = self._connector.partitioner.assign_keys(rows, target)
-        return chosen if chosen is not None else [str(uuid.uuid4()) for _ in range(rows.num_rows)]
+        return chosen if chosen is not None else random_keys(rows.num_rows)
 
 
 class KinesisWriter(RecordWriter, DataSourceArrowWriter):
