@@ -22,7 +22,7 @@ _MILLISECONDS = {"timestampNTZFormat": "yyyy-MM-dd HH:mm:ss.SSS"}
 
 
 def read_ours(spark: SparkSession, **source: Any) -> Answer:
-    return _timed(_ours(spark, **source))
+    return _timed(ours(spark, **source))
 
 
 def read_spark(spark: SparkSession, **source: Any) -> Answer:
@@ -30,7 +30,7 @@ def read_spark(spark: SparkSession, **source: Any) -> Answer:
 
 
 def check_ours(spark: SparkSession, **source: Any) -> Answer:
-    return _checked(_ours(spark, **source), _shape(source["format_name"]))
+    return _checked(ours(spark, **source), _shape(source["format_name"]))
 
 
 def check_spark(spark: SparkSession, **source: Any) -> Answer:
@@ -46,7 +46,7 @@ def _shape(format_name: str) -> dict[str, str]:
     return WIDE if format_name == "wide" else COLUMNS
 
 
-def _ours(
+def ours(
     spark: SparkSession,
     servers: str,
     topic: str,
@@ -104,7 +104,17 @@ def _sparks(
 def _timed(
     frame: DataFrame, sink: str = "noop", options: Mapping[str, str] | None = None
 ) -> Answer:
-    """Read everything there is, as one streaming query with AvailableNow; into nothing at first."""
+    seconds, batches = ran(frame, sink, options)
+    return {"seconds": seconds, "rows": sum(int(each["numInputRows"]) for each in batches)}
+
+
+def ran(
+    frame: DataFrame, sink: str = "noop", options: Mapping[str, str] | None = None
+) -> tuple[float, list[Any]]:
+    """Read everything there is, as one streaming query with AvailableNow, into nothing at first.
+
+    Answers how long that took, with starting the query, and what Spark told of its batches.
+    """
     checkpoint = tempfile.mkdtemp(prefix="bench")
     try:
         start = time.perf_counter()
@@ -116,11 +126,9 @@ def _timed(
             .start()
         )
         query.awaitTermination()
-        seconds = time.perf_counter() - start
-        rows = sum(int(progress["numInputRows"]) for progress in query.recentProgress)
+        return time.perf_counter() - start, list(query.recentProgress)
     finally:
         shutil.rmtree(checkpoint, ignore_errors=True)
-    return {"seconds": seconds, "rows": rows}
 
 
 def _checked(frame: DataFrame, shape: dict[str, str]) -> Answer:
