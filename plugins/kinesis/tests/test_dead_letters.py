@@ -2,6 +2,7 @@
 
 import base64
 import json
+from types import SimpleNamespace
 
 import pytest
 from streamcore import ConnectionFailed
@@ -36,7 +37,8 @@ class Letters:
 @pytest.fixture
 def send(monkeypatch):
     pauses = []
-    monkeypatch.setattr(deadletters.time, "sleep", pauses.append)
+    # In this module alone: threads that earlier tests left to PySpark sleep, too.
+    monkeypatch.setattr(deadletters, "time", SimpleNamespace(sleep=pauses.append))
 
     def sending(client, *values):
         connector = installed().build("connector", "kinesis", OPTIONS)
