@@ -31,11 +31,11 @@ _numbers = itertools.count(1)
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """Reading and writing json, then planning a batch of a thousand shards."""
-    rows, times = 2_000 if setting.quick else 8_000, (setting.runs, setting.warmups)
+    rows, times = 2_000 if setting.quick else 20_000, (setting.runs, setting.warmups)
     what = f"Kinesis json to rows, {rows:,} records, {SHARDS} shards"
     yield Plan("kinesis-source", what, partial(_reading, setting, rows), *times)
-    what = f"{rows // 2:,} rows to Kinesis json, {SHARDS} shards"
-    yield Plan("kinesis-sink", what, partial(_writing, setting, rows // 2), *times)
+    what = f"{rows // 5:,} rows to Kinesis json, {SHARDS} shards"
+    yield Plan("kinesis-sink", what, partial(_writing, setting, rows // 5), *times)
     what = f"planning a batch of {PLANNED:,} shards, calls aside (rows are shards, time is CPU)"
     yield Plan("kinesis-planning", what, lambda: {"streamcore": _plan}, *times)
 
