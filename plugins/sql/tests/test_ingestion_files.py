@@ -12,6 +12,7 @@ from streamcore.cli import main
 from streamcore.registry import installed
 from streamcore.spark.carrier import JSON_OPTION
 from streamcore_sql import Session, SqlError, parse, preflight
+from streamcore_sql.ingestion.errors import Problems
 from streamcore_sql.ingestion.json_schema import job_schema
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.ingestion.reading import read_job
@@ -259,7 +260,7 @@ def test_anchors_and_merges_are_read():
 
 def test_values_cannot_add_keys_and_a_doubled_dollar_stays():
     text = changed("name: Shop", "name: ${evil} $${kept}")
-    job = read_job(text, "job.yaml", {"evil": "x\n  topic: other"}, {})
+    job = read_job(text, "job.yaml", {"evil": "x\n  topic: other"}, {}, Problems())
     assert job.source.name == "x\n  topic: other ${kept}"
     assert job.source.options["topic"] == "shop"
 
@@ -283,6 +284,12 @@ def test_every_undefined_variable_is_told_at_once():
 
 
 MISTAKES = {
+    "an empty type": (
+        "type: upsert-kafka",
+        "type: ''",
+        "line 16, column 3: sink: 'type' is empty (the connector to write with)\n"
+        "      type: ''\n      ^^^^",
+    ),
     "an unknown section": (
         "route:",
         "rout:",
@@ -455,11 +462,21 @@ def test_a_mistake_is_told_with_its_place(mistake):
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
-    told = refusal(changed("topic: shop", "topik: shop").replace("ods.$1", "ods.$3") + "\nx: 1\n")
+    text = changed("topic: shop", "topik: shop").replace("ods.$1", "ods.$3")
+    told = refusal(text.replace("localhost:9092\nroute", "localhost:9092\n  lingr: 1\nrout"))
     places = re.findall(r"^job.yaml, line (\d+)", told, re.MULTILINE)
-    assert places == ["20", "22"], "what the file alone shows comes first"
+    assert places == ["2", "5", "18", "19"], told
+    told = refusal(text + "\nx: 1\n")
+    places = re.findall(r"^job.yaml, line (\d+)", told, re.MULTILINE)
+    assert places == ["2", "5", "20", "22"], told
     told = refusal(changed("topic: shop", "topik: shop").replace("shop.(", "shp.("))
     assert re.findall(r"^job.yaml, line (\d+)", told, re.MULTILINE) == ["2", "5", "19"]
+
+
+def test_what_follows_from_a_mistake_is_not_told_as_another_one():
+    text = changed("value.format: debezium-json", "value.format: json").replace("STRING", "STRINK")
+    told = refusal(text.replace("  topic", "  topik: x\n  topic"))
+    assert re.findall(r"^job.yaml, line (\d+)", told, re.MULTILINE) == ["5", "14"], told
 
 
 def test_tables_told_by_their_topic_are_the_topics_of_the_source():
@@ -673,7 +690,9 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(encoding="utf-8")
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_every_documented_job_is_one(validator, text):
-    assert read_job(text, "job.yaml", {}, {}).sink.type in TYPES
+    problems = Problems()
+    assert read_job(text, "job.yaml", {}, {}, problems).sink.type in TYPES
+    assert not problems
     assert not list(validator.iter_errors(loaded(text)))
 
 

@@ -487,9 +487,9 @@ def test_what_is_no_file_of_ours_is_passed_over(state, capfd):
     assert main(["jobs", "--json"]) == 0
     (listed,) = json.loads(capfd.readouterr().out)
     assert (listed["name"], listed["state"]) == ("good/name", "finished")
-    assert main(["stop", "god/name"]) == 1
+    assert main(["stop", "god/name"]) == 2
     assert "no job 'god/name' has run on this machine" in capfd.readouterr().err
-    assert main(["lag", "nope"]) == 1
+    assert main(["lag", "nope"]) == 2
     assert "--catalog DIR" in capfd.readouterr().err
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from streamcore.cli.output import formats, print_columns, print_json
-from streamcore.cli.status import FAILED, OK
+from streamcore.cli.status import BAD_INPUT, FAILED, OK
 
 if TYPE_CHECKING:
     from ..monitoring.jobfiles import JobFile
@@ -83,7 +83,7 @@ def stop(name: str, timeout: float, output: str) -> int:
     job = find(name)
     if job is None or not job.alive:
         _complain(name, job)
-        return FAILED
+        return BAD_INPUT if job is None else FAILED
     as_json = output == "json"
     if not _terminate(job):
         if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from streamcore import StreamcoreError
 from streamcore.cli.output import print_columns, print_json
-from streamcore.cli.status import FAILED, OK
+from streamcore.cli.status import BAD_INPUT, OK
 
 from .options import Given, session_options
 
@@ -46,7 +46,7 @@ def lag(name: str, output: str, given: Given) -> int:
             "For a table, say where it is declared: --catalog DIR",
             err=True,
         )
-        return FAILED
+        return BAD_INPUT
     return _of_table(given, name, as_json)
 
 

@@ -47,11 +47,15 @@ class Problems:
         """Keep an error that already has its place."""
         self._found.extend(error.problems)
 
-    def __bool__(self) -> bool:
-        return bool(self._found)
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def together(self) -> SqlError:
+        """One error for all that was found, in the order of the file."""
+        ordered = sorted(self._found, key=lambda error: error.place.start)
+        return JobFileError.together(ordered)
 
     def raise_any(self) -> None:
-        """Raise one error for all that was found, in the order of the file."""
+        """Raise that error, if anything was found."""
         if self._found:
-            ordered = sorted(self._found, key=lambda error: error.place.start)
-            raise JobFileError.together(ordered)
+            raise self.together()

@@ -79,6 +79,8 @@ class Source(End):
     """Where rows come from."""
 
     tables: tuple[DeclaredTable, ...] = ()
+    unread: bool = False
+    """Whether some entry of `tables` is wrong, so that what is missing there says nothing."""
 
     def declared(self, table: TableId) -> Table | None:
         """The columns the file declares for a table."""

@@ -210,28 +210,28 @@ def prepare_job(
     samples: Sequence[str] = (),
 ) -> PlannedJob:
     """Read and check a job file; `start` is called before Spark is first needed, if it is."""
-    job = read_job(text, name, session._variables, session._secrets)
-    pipeline = job.pipeline
-    for key, value in (
-        ("pipeline.name", pipeline.name),
-        ("table.local-time-zone", pipeline.time_zone),
-    ):
-        if value and not (key == "pipeline.name" and session.settings.get(key)):
-            session.settings.put(Option(key, value))
-    if pipeline.runtime_mode is RuntimeMode.BATCH:
-        session.settings.once = True
     problems = Problems()
-    title = session.settings.job_name or Path(name).stem
-    source = plan_source(job, problems)
-    sink = plan_sink(job, title, problems)
+    job = read_job(text, name, session._variables, session._secrets, problems)
+    if job is None:
+        raise problems.together()
+    pipeline, settings = job.pipeline, session.settings
+    title = settings.get("pipeline.name") or pipeline.name or settings.job_name or Path(name).stem
     router = Router(
         [rule.route for rule in job.routes],
         first_only=pipeline.route_mode is RouteMode.FIRST_MATCH,
     )
-    _refuse_idle_rules(job, router, problems)
-    problems.raise_any()
-    assert source is not None
-    assert sink is not None
+    if not problems:  # else a rule or a table may be missing here that the file has
+        _refuse_idle_rules(job, router, problems)
+    source = plan_source(job, problems)
+    sink = plan_sink(job, title, problems)
+    if problems or source is None or sink is None:
+        raise problems.together()
+    if pipeline.name and not settings.get("pipeline.name"):
+        settings.put(Option("pipeline.name", pipeline.name))
+    if pipeline.time_zone:
+        settings.put(Option("table.local-time-zone", pipeline.time_zone))
+    if pipeline.runtime_mode is RuntimeMode.BATCH:
+        settings.once = True
     for function in pipeline.functions:
         with told_at(function.node, "user-defined-function"):
             session.run_statement(CreateFunction(Name((function.name,)), function.target))

@@ -43,22 +43,31 @@ _WITHOUT_EFFECT = {
 _SELECTS = "a pattern of tables such as 'shop.orders' or 'shop.\\.*'"
 
 
-def read_job(text: str, name: str, variables: Mapping[str, str], secrets: Mapping[str, str]) -> Job:
-    """Read a file; nothing outside of it is looked at."""
+def read_job(
+    text: str,
+    name: str,
+    variables: Mapping[str, str],
+    secrets: Mapping[str, str],
+    problems: Problems,
+) -> Job | None:
+    """Read a file as far as it can be read; nothing outside of it is looked at.
+
+    What is wrong with it is added to `problems`; None if it lacks a source or a sink.
+    """
     root = document.read(text, name)
     fill(root, variables, secrets)
-    return _Reading(root).job()
+    return _Reading(root, problems).job()
 
 
 class _Reading:
     """One walk over a file."""
 
-    def __init__(self, root: Node) -> None:
-        self._problems = Problems()
+    def __init__(self, root: Node, problems: Problems) -> None:
+        self._problems = problems
         self._root = Section(root, "", self._problems)
         self._notes: list[str] = []
 
-    def job(self) -> Job:
+    def job(self) -> Job | None:
         source = self._source()
         sink = self._sink()
         routes = tuple(self._routes())
@@ -67,9 +76,8 @@ class _Reading:
         for key, node in self._root.members.items():
             if key not in SECTIONS:
                 self._problems.unknown(f"unknown section '{key}'", node, SECTIONS)
-        self._problems.raise_any()
-        assert source is not None
-        assert sink is not None
+        if source is None or sink is None:
+            return None
         return Job(source, sink, routes, transforms, pipeline, tuple(self._notes))
 
     # --- ends ------------------------------------------------------------------------------
@@ -91,9 +99,11 @@ class _Reading:
             return None
         kind = section.text("type", required="the connector to read with")
         name = section.text("name")
+        before = len(self._problems)
         tables = tuple(self._tables(section))
+        unread = len(self._problems) > before
         options, nodes = section.options()
-        return Source(kind, name, section.node, options, nodes, tables)
+        return Source(kind, name, section.node, options, nodes, tables, unread)
 
     def _tables(self, section: Section) -> Iterator[DeclaredTable]:
         node = section.node_of("tables")

@@ -50,6 +50,9 @@ class Section:
                 hint = near.replace("Did you mean", "Is it meant by")
                 self._problems.add(trouble, self.node, hint, key=True)
             return None
+        if required and node.value == "":
+            self._problems.add(f"{self.label}: '{key}' is empty ({required})", node, key=True)
+            return None
         return node if self.is_text(node, key) else None
 
     def is_text(self, node: Node, key: str) -> bool:

@@ -122,6 +122,8 @@ def plan_source(job: Job, problems: Problems) -> SourcePlan | None:
         problems.add(trouble, source.node.members["type"])
         return None
     value_format = source.options.get("value.format") or source.options.get("format") or ""
+    if source.unread:
+        return None
     if value_format in _ENVELOPES:
         found: SourcePlan | None = _of_text(job, connector, given, value_format)
     else:
