@@ -154,7 +154,10 @@ def table(case: Case) -> str:
     """One case as text: a line per side."""
     lines = [f"\n{case.name}: {case.what} ({case.took:,.0f} s)"]
     for outcome in case.outcomes:
-        against = "" if outcome is case.outcomes[0] else f"ours is {case.verdict(outcome)}"
+        against = ""
+        if outcome is not case.outcomes[0]:
+            by_cpu = case.cpu_ratio(outcome)
+            against = f"ours is {case.ratio(outcome)}" + (f", by CPU {by_cpu}" if by_cpu else "")
         pace = f"{outcome.rate:>12,.0f} rows/s"
         cost = f"{outcome.cpu_per_million:8.2f} CPU s/M"
         if case.unit == "ms":

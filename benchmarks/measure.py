@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -25,6 +25,10 @@ class Run:
     checksum: str = ""
     extra: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def rate(self) -> float:
+        return self.rows / self.seconds
+
 
 @dataclass
 class Outcome:
@@ -36,12 +40,12 @@ class Outcome:
     @property
     def rate(self) -> float:
         """Rows per second, median of the runs."""
-        return statistics.median(run.rows / run.seconds for run in self.runs)
+        return statistics.median(run.rate for run in self.runs)
 
     @property
     def spread(self) -> float:
         """Half the range of the runs' rates, relative to the median."""
-        rates = [run.rows / run.seconds for run in self.runs]
+        rates = [run.rate for run in self.runs]
         return (max(rates) - min(rates)) / 2 / self.rate
 
     @property
@@ -68,6 +72,27 @@ class Outcome:
         return {name: statistics.median(run.extra[name] for run in self.runs) for name in names}
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as fast as a side ours is: the median of the turns, and half their range.
+
+    The two runs of a turn follow each other, so that a machine that slows down slows both, and
+    their ratio differs less from turn to turn than their times do.
+    """
+
+    median: float
+    spread: float
+
+    @classmethod
+    def of(cls, turns: Iterable[float]) -> Ratio:
+        found = list(turns)
+        return cls(statistics.median(found), (max(found) - min(found)) / 2)
+
+    def __str__(self) -> str:
+        doubt = " (within the noise)" if abs(self.median - 1) < self.spread else ""
+        return f"{self.median:.2f}x ±{self.spread:.2f}{doubt}"
+
+
 @dataclass
 class Case:
     """What was compared, on what, and how it came out; the first side is ours."""
@@ -84,15 +109,30 @@ class Case:
     group: str = ""
     warmups: int = 0
 
-    def ratio(self, other: Outcome) -> float:
-        return self.outcomes[0].rate / other.rate
+    def ratio(self, other: Outcome) -> Ratio:
+        """By the clock."""
+        return Ratio.of(ours.rate / theirs.rate for ours, theirs in self._turns(other))
 
-    def verdict(self, other: Outcome) -> str:
-        """The ratio in words, honest about noise."""
-        ratio = self.ratio(other)
-        noise = self.outcomes[0].spread + other.spread
-        doubt = " (within the noise)" if abs(ratio - 1) < noise else ""
-        return f"{ratio:.2f}x{doubt}"
+    def cpu_ratio(self, other: Outcome) -> Ratio | None:
+        """By the CPU time that a row costs, if it was measured on both sides."""
+        turns = [
+            (ours.cpu / ours.rows, theirs.cpu / theirs.rows) for ours, theirs in self._turns(other)
+        ]
+        if not all(ours and theirs for ours, theirs in turns):
+            return None
+        return Ratio.of(theirs / ours for ours, theirs in turns)
+
+    def _turns(self, other: Outcome) -> Iterator[tuple[Run, Run]]:
+        return zip(self.outcomes[0].runs, other.runs, strict=True)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Case:
+        """What `as_json` told; everything else follows from the runs."""
+        outcomes = [
+            Outcome(side["side"], [Run(**run) for run in side["runs"]]) for side in told["sides"]
+        ]
+        same = {name: told[name] for name in ("name", "what", "unit", "note", "group", "warmups")}
+        return cls(outcomes=outcomes, took=told["took_seconds"], **same)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -112,13 +152,18 @@ class Case:
                     "cpu_seconds_per_million_rows": round(o.cpu_per_million, 3),
                     "peak_worker_mb": round(o.peak_mb, 1),
                     "idle_worker_mb": round(o.idle_mb, 1),
-                    "ratio_ours_to_this": round(self.ratio(o), 3),
+                    "ratio_ours_to_this": _rounded(self.ratio(o)),
+                    "cpu_ratio_ours_to_this": _rounded(self.cpu_ratio(o)),
                     "extra": {name: round(value, 1) for name, value in o.extra.items()},
                     "runs": [asdict(run) for run in o.runs],
                 }
                 for o in self.outcomes
             ],
         }
+
+
+def _rounded(ratio: Ratio | None) -> dict[str, float] | None:
+    return ratio and {"median": round(ratio.median, 3), "spread": round(ratio.spread, 3)}
 
 
 Sides = Mapping[str, Callable[[], Run]]
@@ -155,15 +200,20 @@ class Plan:
 
 
 def alternate(name: str, sides: Sides, warming: Sides, runs: int, warmups: int) -> list[Outcome]:
-    """Run every side in turn, again and again, so that drift of the machine hits all alike."""
+    """Run every side in turn, again and again, so that drift of the machine hits all alike.
+
+    The side that begins changes from turn to turn: none always follows the heaviest one.
+    """
     kept: dict[str, list[Run]] = {side: [] for side in sides}
     checks: dict[str, set[str]] = {side: set() for side in sides}
+    order = list(sides)
     for turn in range(warmups + runs):
-        for side, run in (sides if turn >= warmups else warming).items():
-            result = run()
+        for side in order:
+            result = (sides if turn >= warmups else warming)[side]()
             checks[side].add(result.checksum)  # of a warm-up too: many look at the first run only
             if turn >= warmups:
                 kept[side].append(result)
+        order.append(order.pop(0))
     counts = {side: {run.rows for run in found} for side, found in kept.items()}
     if len(set().union(*counts.values())) > 1 or len(set().union(*checks.values()) - {""}) > 1:
         raise BenchmarkError(f"{name}: the sides computed different things: {counts} {checks}")

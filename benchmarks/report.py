@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .measure import Case, Outcome
 from .reasons import CEILINGS, ENOUGH, OWN, REASONS
 
 ROOT = Path(__file__).parents[1]
@@ -39,13 +40,18 @@ def page(figures: dict[str, Any]) -> str:
         *_sittings(figures),
         "",
         "The sides of a case ran in one sitting on the same broker, data and cores, in turns,",
-        "after a warm-up; the figures are medians, the spread is half the range. Read the",
-        "ratios: absolute figures mean nothing on a machine that is shared.",
+        "after a warm-up, and another side began each turn. Figures are medians, and a spread is",
+        "half the range. A ratio is the median of the turns' ratios: ours and theirs of one turn",
+        "ran one after the other, so that a machine that slows down slows both. A lead that is",
+        "smaller than the spread of its ratio is said to be within the noise. Read the ratios:",
+        "absolute figures mean nothing on a machine that is shared, and there the ratio by CPU",
+        "time, which counts what a side used and not what it waited for, is the steadier one.",
         "",
         "What the sides read and wrote was compared once for each, outside of the time: ours,",
-        "Spark's and Flink's rows of a topic of a million messages or so by their number and",
-        "a checksum of every column, the rows in the topics and streams that sinks and copies",
-        "wrote likewise, and the tables that topics of upserts leave. Memory is that of the",
+        "Spark's and Flink's rows of all messages that differ (longer topics repeat them) by",
+        "their number and a checksum of every column, the rows in the topics and streams that",
+        "sinks and copies wrote likewise, but fewer of them than are measured, and the tables",
+        "that topics of upserts leave. Memory is that of the",
         "largest Python worker, and in brackets what of it is above a worker that has nothing",
         "to do. Bare consume, which decodes nothing, stands beside JSON and the consumer loop",
         "alone: it is the same for every format. Flink's sink is in the copies from topic to",
@@ -61,7 +67,7 @@ def page(figures: dict[str, Any]) -> str:
     if notes := behind(figures):
         lines += ["Where we are behind:", "", *notes, ""]
     for case in figures["cases"]:
-        lines += _case(case)
+        lines += _case(Case.from_json(case))
     return "\n".join(lines)
 
 
@@ -100,12 +106,12 @@ def behind(figures: dict[str, Any]) -> list[str]:
     """A line for each peer that is faster, with the reason or the lack of one."""
     lines = []
     for case, side in _pairs(figures):
-        ratio, name = side["ratio_ours_to_this"], side["side"]
-        if ratio >= (1 if name not in CEILINGS else ENOUGH) or name in OWN:
+        ratio = case.ratio(side)
+        if ratio.median >= (1 if side.side not in CEILINGS else ENOUGH) or side.side in OWN:
             continue
-        line = f"- {case['what']}: {_ratio(side, case['sides'][0])} of {name}"
-        if ratio < ENOUGH:
-            line += f". {REASONS.get(case['name'], '**No reason is known.**')}"
+        line = f"- {case.what}: {ratio} of {side.side}"
+        if ratio.median < ENOUGH:
+            line += f". {REASONS.get(case.name, '**No reason is known.**')}"
         lines.append(line)
     return lines
 
@@ -114,34 +120,29 @@ def _first_line(text: str) -> str:
     return text.strip().splitlines()[0][:200]
 
 
-def _case(case: dict[str, Any]) -> Iterator[str]:
-    latency = case["unit"] == "ms"
-    yield f"## {case['what']}"
+def _case(case: Case) -> Iterator[str]:
+    latency, ours = case.unit == "ms", case.outcomes[0]
+    yield f"## {case.what}"
     yield ""
     pace, cpu = ("ms", "CPU ms") if latency else ("rows/s", "CPU s per million rows")
-    more = list(case["sides"][0]["extra"])
-    yield (
-        f"| side | {pace} | spread | {cpu} | largest worker, MB | "
-        + "".join(f"{name} | " for name in more)
-        + "ours is |"
-    )
-    yield "|---" * (6 + len(more)) + "|"
-    for side in case["sides"]:
-        first = side is case["sides"][0]
-        ratio = "" if first else _ratio(side, case["sides"][0])
-        peak, idle = side["peak_worker_mb"], side["idle_worker_mb"]
-        memory = f"{peak:.0f} ({max(0, peak - idle):.0f})" if peak else "-"
-        rate, cost = side["rows_per_second"], side["cpu_seconds_per_million_rows"]
-        paced = f"{1000 / rate:,.1f}" if latency else f"{rate:,.0f}"
-        costs = f"{cost / 1000:,.1f}" if latency else f"{cost:.2f}"
-        extra = "".join(_number(side["extra"].get(name)) + " | " for name in more)
-        yield (
-            f"| {side['side']} | {paced} | ±{side['spread']:.0%} | {costs} | {memory} | "
-            f"{extra}{ratio} |"
-        )
+    heads = ["side", pace, "spread", cpu, "largest worker, MB", *ours.extra, "ours is", "by CPU"]
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    for side in case.outcomes:
+        peak = side.peak_mb
+        cells = [
+            side.side,
+            f"{side.milliseconds:,.1f}" if latency else f"{side.rate:,.0f}",
+            f"±{side.spread:.0%}",
+            f"{side.cpu_per_million / 1000:,.1f}" if latency else f"{side.cpu_per_million:.2f}",
+            f"{peak:.0f} ({max(0, peak - side.idle_mb):.0f})" if peak else "-",
+            *(_number(side.extra.get(name)) for name in ours.extra),
+            *(("", "") if side is ours else (case.ratio(side), case.cpu_ratio(side) or "")),
+        ]
+        yield f"| {' | '.join(map(str, cells))} |"
     yield ""
-    if case["note"]:
-        yield case["note"]
+    if case.note:
+        yield case.note
         yield ""
 
 
@@ -151,30 +152,25 @@ def _number(value: float | None) -> str:
     return f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
 
 
-def _ratio(side: dict[str, Any], ours: dict[str, Any]) -> str:
-    ratio = side["ratio_ours_to_this"]
-    doubt = " (within the noise)" if abs(ratio - 1) < side["spread"] + ours["spread"] else ""
-    return f"{ratio:.2f}x{doubt}"
-
-
-def _pairs(figures: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for case in figures["cases"]:
-        for side in case["sides"][1:]:
+def _pairs(figures: dict[str, Any]) -> Iterator[tuple[Case, Outcome]]:
+    for case in map(Case.from_json, figures["cases"]):
+        for side in case.outcomes[1:]:
             yield case, side
 
 
 def shop_window(figures: dict[str, Any]) -> str:
     """The few lines that the README shows."""
     shown = [case for case in figures["cases"] if case["name"] in _SHOWN]
-    against = {side["side"] for case in shown for side in case["sides"][1:]}
+    compared: dict[str, dict[str, str]] = {}
+    for case, side in _pairs({"cases": shown}):
+        compared.setdefault(case.name, {})[side.side] = str(case.ratio(side))
+    against = {side for found in compared.values() for side in found}
     peers = [peer for peer in _PEERS if peer in against]
     lines = ["| how many times as fast as | " + " | ".join(peers) + " |"]
     lines.append("|---" * (len(peers) + 1) + "|")
-    for case in shown:
-        ours = case["sides"][0]
-        found = {side["side"]: _ratio(side, ours) for side in case["sides"][1:]}
+    for name, found in compared.items():
         cells = [found.get(peer, "") for peer in peers]
-        lines.append(f"| {_SHOWN[case['name']]} | " + " | ".join(cells) + " |")
+        lines.append(f"| {_SHOWN[name]} | " + " | ".join(cells) + " |")
     names = sorted({case["sitting"] for case in shown})
     made = [figures["sittings"][name] for name in names]
     dates = ", ".join(sorted({told["date"] for told in made}))
@@ -202,18 +198,21 @@ def plot(figures: dict[str, Any], folder: Path) -> None:
     from matplotlib import pyplot
 
     bars = [
-        (f"{case['name']} against {side['side']}", side["ratio_ours_to_this"])
-        for case, side in _pairs(figures)
+        (f"{case.name} against {side.side}", case.ratio(side)) for case, side in _pairs(figures)
     ]
     if not bars:
         return
     figure, axes = pyplot.subplots(figsize=(9, 0.3 * len(bars) + 1))
     names, ratios = zip(*reversed(bars), strict=True)
-    axes.barh(names, ratios, color=["#2a7" if ratio >= 1 else "#c63" for ratio in ratios])
+    medians = [ratio.median for ratio in ratios]
+    spreads = [ratio.spread for ratio in ratios]
+    colors = ["#2a7" if median >= 1 else "#c63" for median in medians]
+    axes.barh(names, medians, xerr=spreads, ecolor="#666", color=colors)
     axes.axvline(1, color="black", linewidth=1)
     beside = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
     for place, ratio in enumerate(ratios):  # right of the line, too
-        axes.annotate(f"{ratio:.2f}", (max(ratio, 1), place), **beside)
+        right = max(ratio.median + ratio.spread, 1)
+        axes.annotate(f"{ratio.median:.2f}", (right, place), **beside)
     axes.set_xlabel("how many times as fast streamcore is")
     axes.margins(x=0.1, y=0.01)
     figure.tight_layout()

@@ -28,30 +28,65 @@ def figures(*cases):
     return json.loads(json.dumps(kept.document()))
 
 
+def ratios(name, *sides):
+    """Of the first side to the second, as they are shown."""
+    compared = case(name, *sides)
+    return str(compared.ratio(compared.outcomes[1]))
+
+
+def test_a_ratio_is_that_of_the_turns_so_that_a_machine_slowing_down_is_no_noise():
+    slowing = ("streamcore", 1.0, 2.0, 3.0), ("Spark's own", 1.5, 3.0, 4.5)
+    assert ratios("source-json", *slowing) == "1.50x ±0.00"
+
+
 def test_a_lead_smaller_than_the_noise_is_called_so():
-    noisy = case("source-json", ("streamcore", 1.0, 1.5, 2.0), ("Spark's own", 1.6, 1.7, 1.8))
-    assert noisy.verdict(noisy.outcomes[1]) == "1.13x (within the noise)"
-    clear = case("source-json", ("streamcore", 1.0, 1.01, 1.02), ("Spark's own", 2.0, 2.02, 2.04))
-    assert clear.verdict(clear.outcomes[1]) == "2.00x"
+    noisy = ("streamcore", 1.0, 1.5, 2.0), ("Spark's own", 1.6, 1.7, 1.8)
+    assert ratios("source-json", *noisy) == "1.13x ±0.35 (within the noise)"
+    clear = ("streamcore", 1.0, 1.01, 1.02), ("Spark's own", 2.0, 2.02, 2.04)
+    assert ratios("source-json", *clear) == "2.00x ±0.00"
+
+
+def test_cpu_time_has_a_ratio_of_its_own_where_it_was_measured():
+    def spent(*cpu):
+        return [Run(1.0, 1000, cpu=each) for each in cpu]
+
+    dear = Case("x", "x", [Outcome("streamcore", spent(1, 2)), Outcome("Flink SQL", spent(2, 5))])
+    assert str(dear.cpu_ratio(dear.outcomes[1])) == "2.25x ±0.25"
+    assert "| 1.00x ±0.00 | 2.25x ±0.25 |" in page(figures(dear))
+    unknown = Case("x", "x", [Outcome("streamcore", spent(0)), Outcome("Flink SQL", spent(2))])
+    assert unknown.cpu_ratio(unknown.outcomes[1]) is None
+    assert "| 1.00x ±0.00 |  |" in page(figures(unknown))
+
+
+def test_another_side_begins_each_turn():
+    begun = []
+
+    def side(name):
+        return lambda: begun.append(name) or Run(1.0, 10)
+
+    sides = {name: side(name) for name in "abc"}
+    alternate("x", sides, sides, runs=3, warmups=0)
+    assert "".join(begun) == "abcbcacab"
 
 
 def test_who_is_faster_than_us_is_named():
     slow = case("copy-json", ("streamcore", 1.1, 1.1), ("Flink SQL", 1.0, 1.0))
     ceiling = case("source-json", ("streamcore", 1.1, 1.1), ("bare consume", 1.0, 1.0))
     own = case("sink-exactly-once", ("exactly once", 2.0, 2.0), ("at least once", 1.0, 1.0))
-    assert behind(figures(slow, ceiling, own)) == ["- the case copy-json: 0.91x of Flink SQL"]
+    assert behind(figures(slow, ceiling, own)) == ["- the case copy-json: 0.91x ±0.00 of Flink SQL"]
     assert "Where we are behind" in page(figures(slow))
 
 
 def test_who_is_faster_within_the_noise_is_named_too():
     noisy = case("copy-json", ("streamcore", 1.0, 1.5, 2.0), ("Flink SQL", 1.2, 1.3, 1.4))
-    assert behind(figures(noisy)) == ["- the case copy-json: 0.87x (within the noise) of Flink SQL"]
+    (line,) = behind(figures(noisy))
+    assert line == "- the case copy-json: 0.87x ±0.25 (within the noise) of Flink SQL"
 
 
 def test_far_behind_is_given_its_reason_or_said_to_have_none():
     sides = ("streamcore", 2.0, 2.0), ("bare consume", 1.0, 1.0)
     (known,) = behind(figures(case("source-json", *sides)))
-    assert known.endswith(f"0.50x of bare consume. {REASONS['source-json']}")
+    assert known.endswith(f"0.50x ±0.00 of bare consume. {REASONS['source-json']}")
     (unknown,) = behind(figures(case("another", *sides)))
     assert unknown.endswith("**No reason is known.**")
 
@@ -60,12 +95,12 @@ def test_latencies_are_shown_in_milliseconds():
     quick = case("latency-10", ("streamcore", 200.0), ("Spark's own", 300.0), unit="ms")
     text = page(figures(quick))
     assert "| streamcore | 200.0 |" in text
-    assert "| 1.50x |" in text
+    assert "| 1.50x ±0.00 |" in text
 
 
 def test_the_readme_shows_ratios_by_peer():
     text = shop_window(figures(case("sink-json", ("streamcore", 1.0), ("Spark's own", 1.5))))
-    assert "| Kafka sink, json | 1.50x |" in text
+    assert "| Kafka sink, json | 1.50x ±0.00 |" in text
 
 
 def test_memory_is_told_above_that_of_an_idle_worker():
