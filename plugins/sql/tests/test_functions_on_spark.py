@@ -124,6 +124,7 @@ CASES = {
     "TRY_CAST('x' AS INT)": None,
     "CAST(1 AS STRING)": "1",
     "CAST('abcdef' AS VARCHAR(3))": "abc",
+    "CAST(123 AS VARCHAR)": "123",
     "CAST('ab' AS CHAR(4))": "ab  ",
     "CAST('ab' AS BYTES)": bytearray(b"ab"),
     "CAST(1.239 AS DECIMAL(10, 2))": Decimal("1.24"),

@@ -17,7 +17,8 @@ def canonical(text):
     [
         ("char", "CHAR(1)"),
         ("CHAR(20)", "CHAR(20)"),
-        ("VARCHAR", "VARCHAR(1)"),
+        ("VARCHAR", "VARCHAR(2147483647)"),
+        ("VARBINARY", "VARBINARY(2147483647)"),
         ("varchar(128)", "VARCHAR(128)"),
         ("string", "STRING"),
         ("BOOLEAN", "BOOLEAN"),

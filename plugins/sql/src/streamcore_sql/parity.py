@@ -14,7 +14,7 @@ from .statements import (
     StatementSet,
     StopJob,
 )
-from .typename import TypeName
+from .typename import LONGEST, TypeName
 
 _PRECISE = 6
 
@@ -45,7 +45,7 @@ def differences(statement: Statement) -> Iterator[str]:
 
 
 def _of_type(column: Column, kind: TypeName) -> Iterator[str]:
-    if kind.name in ("CHAR", "VARCHAR", "BINARY", "VARBINARY") and kind.args[0] < 2**31 - 1:
+    if kind.name in ("CHAR", "VARCHAR", "BINARY", "VARBINARY") and kind.args[0] < LONGEST:
         yield f"'{column.name}': the length of {kind.sql()} is not enforced"
     if kind.name in ("TIMESTAMP", "TIMESTAMP_LTZ", "TIME") and kind.args[0] > _PRECISE:
         yield f"'{column.name}': {kind.sql()} keeps microseconds, nothing finer"

@@ -13,12 +13,13 @@ from .source import NOWHERE, Place
 _ALIASES = {"INTEGER": "INT", "DEC": "DECIMAL", "NUMERIC": "DECIMAL"}
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _PLAIN = ("STRING", "BYTES", "BOOLEAN", *_WHOLE, "FLOAT", "DOUBLE", "DATE", "VARIANT")
+LONGEST = 2**31 - 1
 # name: default arguments, then the least and the greatest value of each
 _SIZED: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {
-    "CHAR": ((1,), ((1, 2**31 - 1),)),
-    "VARCHAR": ((1,), ((1, 2**31 - 1),)),
-    "BINARY": ((1,), ((1, 2**31 - 1),)),
-    "VARBINARY": ((1,), ((1, 2**31 - 1),)),
+    "CHAR": ((1,), ((1, LONGEST),)),
+    "VARCHAR": ((LONGEST,), ((1, LONGEST),)),
+    "BINARY": ((1,), ((1, LONGEST),)),
+    "VARBINARY": ((LONGEST,), ((1, LONGEST),)),
     "DECIMAL": ((10, 0), ((1, 38), (0, 38))),
     "TIME": ((0,), ((0, 9),)),
     "TIMESTAMP": ((6,), ((0, 9),)),

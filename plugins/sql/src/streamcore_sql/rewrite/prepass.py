@@ -15,7 +15,7 @@ from ..lexer import Kind, Token, name_value, text_value, tokens
 from ..pieces import options_of_hint
 from ..source import NOWHERE, Place, Source
 from ..statements import Name, Option
-from ..typename import parse_type
+from ..typename import LONGEST, parse_type
 from .placeholders import Aside, Call, Prepared, Reference
 from .spark_text import spark_literal, spark_type
 
@@ -341,4 +341,4 @@ def _closing(found: list[Token]) -> dict[int, int]:
 
 def _cast_type(name: str, args: tuple[int, ...], spark: str) -> str:
     """A cast to a text of some length also cuts or fills it, which Spark's does not."""
-    return f"{name}({args[0]})" if name in ("CHAR", "VARCHAR") else spark
+    return f"{name}({args[0]})" if name in ("CHAR", "VARCHAR") and args[0] < LONGEST else spark
