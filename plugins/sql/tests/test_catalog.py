@@ -210,7 +210,7 @@ def test_a_view_means_the_same_in_every_database(session):
     session.execute(
         """
         USE sales;
-        CREATE TABLE orders (id BIGINT) WITH ('connector' = 'print');
+        CREATE TABLE orders (id BIGINT, ts TIMESTAMP(3)) WITH ('connector' = 'print');
         CREATE VIEW v AS WITH c AS (SELECT id FROM sales.orders) SELECT o.id
           FROM orders AS o JOIN orders AS p ON o.id = p.id JOIN c ON c.id = o.id
           JOIN TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)) ON TRUE;

@@ -8,6 +8,7 @@ import pty
 import select
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -109,6 +110,22 @@ def test_a_mistake_does_not_end_the_conversation():
     assert "Did you mean 'TABLES'?" in said
     assert "orders" in said
     assert "no command '\\nonsense'" in said
+
+
+def test_a_typo_is_told_while_spark_still_starts():
+    session, console = Session(), Console(file=io.StringIO(), width=120)
+    session.execute(TABLE)
+    ready = threading.Event()
+    repl = Repl(session, console, ready.wait)
+    repl.warm_up()
+    assert not repl.answer("SELECT amuont FROM orders;")
+    ready.set()
+    assert console.file.getvalue() == (
+        "line 1, column 8: no column called 'amuont'\n"
+        "    SELECT amuont FROM orders;\n"
+        "           ^^^^^^\n"
+        "Did you mean 'amount'?\n"
+    )
 
 
 def test_help_and_quit():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,8 +13,9 @@ from .errors import SqlError
 from .launching import MovesRows
 from .parity import differences
 from .planner.binding import Bound, bind
+from .reading import inserts_of
 from .session import Session
-from .statements import CreateTable, Insert, Name, Statement, StatementSet, needs_spark
+from .statements import CreateTable, Name, Statement, needs_spark
 
 Verdict = Literal["same", "differs", "unsupported", "wrong"]
 _UNSUPPORTED = re.compile(
@@ -62,7 +63,7 @@ class Checker:
             for problem in error.problems:
                 yield Finding(problem.line, "", _verdict(problem), (str(problem),))
             return
-        self._sinks |= {insert.table for each in statements for insert in _inserts(each)}
+        self._sinks |= {insert.table for each in statements for insert in inserts_of(each)}
         for statement in statements:
             yield self._check(statement)
 
@@ -90,6 +91,7 @@ class Checker:
 
     def _try(self, statement: Statement) -> Iterator[str]:
         if needs_spark(statement) and not self._started:
+            self.session.look_at(statement)
             self._started = True
             self.start_spark()
         planned = self.session.prepare(statement)
@@ -123,12 +125,6 @@ class Checker:
         if question not in self._asked:
             self._asked.add(question)
             self._answers.append(ask(bound, writing=writing))
-
-
-def _inserts(statement: Statement) -> Sequence[Insert]:
-    if isinstance(statement, StatementSet):
-        return statement.inserts
-    return (statement,) if isinstance(statement, Insert) else ()
 
 
 def _verdict(error: SqlError) -> Verdict:

@@ -14,22 +14,11 @@ from dataclasses import replace
 from streamcore import StreamcoreError
 
 from .catalog import Path
-from .cursor import SqlText
 from .errors import SqlError
 from .planner.binding import bind
-from .planner.inserts import sink_of
-from .planner.queries import QueryReader
+from .reading import inserts_of, will_be_filled
 from .session import Session
-from .statements import (
-    CreateTable,
-    CreateView,
-    Explain,
-    Insert,
-    Name,
-    Select,
-    Statement,
-    StatementSet,
-)
+from .statements import CreateTable, CreateView, Name, Statement, needs_spark
 
 
 def check(statements: Iterable[Statement], session: Session) -> list[str]:
@@ -98,55 +87,14 @@ class _Look:
     # --- statements ---------------------------------------------------------------------
 
     def _try(self, statement: Statement) -> None:
-        if isinstance(statement, Explain) and isinstance(
-            statement.statement, (Select, Insert, StatementSet)
-        ):
-            statement = statement.statement
-        if isinstance(statement, Select):
-            self._read(statement.query)
-        elif isinstance(statement, (Insert, StatementSet)):
-            self._inserts([statement] if isinstance(statement, Insert) else statement.inserts)
-        elif isinstance(statement, CreateTable) and statement.query is not None:
-            self._create_as(statement, statement.query)
-        else:
-            self._session.run_statement(statement)
-
-    def _inserts(self, inserts: Iterable[Insert]) -> None:
-        problems: list[SqlError] = []
-        for insert in inserts:
-            try:
-                self._used.add(self._session.catalog.path(insert.table))
-                sink_of(insert, self._session.catalog)
-            except SqlError as problem:
-                problems.append(problem)
-            try:
-                self._read(insert.query)
-            except SqlError as problem:
-                problems.append(problem)
-        if problems:
-            raise SqlError.together(problems)
-
-    def _read(self, query: SqlText) -> None:
-        settings = self._session.settings
-        reader = QueryReader(
-            self._session.catalog, batch_only=settings.get("execution.runtime-mode") == "batch"
-        )
-        for read in reader.read(query).scans:
-            self._used.add(self._session.catalog.path(read.bound.statement.name))
-
-    def _create_as(self, statement: CreateTable, query: SqlText) -> None:
         catalog = self._session.catalog
-        if statement.if_not_exists and catalog.get(catalog.path(statement.name)):
-            return
-        problems: list[SqlError] = []
-        for attempt in (lambda: bind(statement), lambda: self._read(query)):
-            try:
-                attempt()
-            except SqlError as problem:
-                problems.append(problem)
-        if problems:
-            raise SqlError.together(problems)
-        self._session.run_statement(replace(statement, query=None))
+        self._used.update(catalog.path(insert.table) for insert in inserts_of(statement))
+        for read in self._session.look_at(statement):
+            self._used.add(catalog.path(read.bound.statement.name))
+        if isinstance(statement, CreateTable) and will_be_filled(statement, catalog):
+            self._session.run_statement(replace(statement, query=None))
+        elif not needs_spark(statement):
+            self._session.run_statement(statement)
 
 
 def _names(name: str, text: str) -> bool:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .launching import Planned
     from .planner.inserts import InsertPlan
     from .planner.queries import QueryPlanner
+    from .planner.sources import Scan
     from .running import Launch
 
 Outcome = Done | Listing | Text | Rows | Job
@@ -166,8 +167,21 @@ class Session:
 
     # --- statements ------------------------------------------------------------------------
 
+    def look_at(self, statement: Statement) -> list[Scan]:
+        """Raise all that is wrong with a statement that moves data, as far as it takes no Spark.
+
+        Returns how its tables are read.
+        """
+        from .planner.queries import QueryReader
+        from .reading import reads_of
+
+        batch_only = self.settings.get("execution.runtime-mode") == "batch"
+        return reads_of(statement, QueryReader(self.catalog, batch_only=batch_only), self.catalog)
+
     def prepare(self, statement: Statement) -> Planned | None:
         """Plan a statement that moves data, without running it; None for any other statement."""
+        if self._spark is None:  # which takes seconds to start: a mistake is told before
+            self.look_at(statement)
         from .launching import SELECT, PlannedInsert, PlannedSelect, PlannedSet, PlannedShared
         from .statement_sets import shared_scan
 

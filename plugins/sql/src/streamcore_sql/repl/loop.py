@@ -84,6 +84,7 @@ class Repl:
 
     def _run(self, statement: Statement) -> None:
         if self._starting is not None and needs_spark(statement):
+            self._session.look_at(statement)  # what is wrong is told before Spark is up
             if self._starting.is_alive():
                 with self._console.status("starting Spark ..."):
                     self._starting.join()

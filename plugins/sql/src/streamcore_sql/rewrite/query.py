@@ -18,6 +18,7 @@ from .joins import rewrite_joins
 from .prepass import constant_rows
 from .result import Rewritten, Stage, TemporalJoin
 from .tables import load, needed_columns
+from .unknown_columns import refuse_unknown_columns
 from .window_tables import expand_windows
 from .windows import Windows
 
@@ -48,6 +49,7 @@ def rewrite(
 def _rewrite(query: SqlText, context: Context) -> Rewritten:
     streaming = context.streaming
     tree = exp.Subquery(this=load(query, context))
+    refuse_unknown_columns(tree, context)
     windows = Windows(context)
     expand_windows(tree, windows)
     rewrite_joins(tree, context)
