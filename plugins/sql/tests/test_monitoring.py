@@ -17,6 +17,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as openmetrics_families,
+)
+from prometheus_client.parser import text_string_to_metric_families as prometheus_families
 from streamcore import ConnectionFailed, Secret, reports
 from streamcore.cli import main
 from streamcore.reports import Report
@@ -28,7 +32,7 @@ from streamcore_sql.monitoring.about import About, table_about
 from streamcore_sql.monitoring.events import Events
 from streamcore_sql.monitoring.history import POINTS
 from streamcore_sql.monitoring.lags import Lag
-from streamcore_sql.monitoring.metrics import JOB, SINK, SOURCE, Metrics, TableMetrics
+from streamcore_sql.monitoring.metrics import COUNTERS, JOB, SINK, SOURCE, Metrics, TableMetrics
 from streamcore_sql.monitoring.openmetrics import JobsCollector
 from streamcore_sql.monitoring.scrubbing import SECRETS, Secrets
 from streamcore_sql.monitoring.serving import CannotServe, Request, Server, address
@@ -97,13 +101,58 @@ def test_the_log_and_the_file_of_a_run_hold_no_secret(state):
 # --- metrics ---------------------------------------------------------------------------------
 
 
+def known_in_full(name="j", table="t"):
+    """A job of which every figure is known."""
+    lags = (Lag(table, "0", 1, 2),)
+    source = TableMetrics(table, "source", "kafka", dict.fromkeys(SOURCE, 1), lags)
+    sink = TableMetrics(table, "sink", "kafka", dict.fromkeys(SINK, 1))
+    own = {**dict.fromkeys(JOB, 1), "catchUpSeconds": float("inf")}
+    return Metrics(name, "running", "q", own, {"addBatch": 1}, (source, sink))
+
+
 def every_sample():
     """The names of a scrape in which every figure is known."""
-    source = TableMetrics("t", "source", "kafka", dict.fromkeys(SOURCE, 1), (Lag("t", "0", 1, 2),))
-    sink = TableMetrics("t", "sink", "kafka", dict.fromkeys(SINK, 1))
-    job = Metrics("j", "running", "q", dict.fromkeys(JOB, 1), {"addBatch": 1}, (source, sink))
-    found = JobsCollector(lambda: [job]).collect()
+    found = JobsCollector(lambda: [known_in_full()]).collect()
     return {sample.name for family in found for sample in family.samples}
+
+
+PROMETHEUS_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+    "application/openmetrics-text;version=0.0.1;q=0.4,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
+)
+
+
+@pytest.mark.parametrize("accept", ["application/openmetrics-text; version=1.0.0", PROMETHEUS_3])
+def test_a_whole_scrape_is_valid_openmetrics_whatever_tables_are_called(accept):
+    hostile = 'a "table"\\ of\nmine'
+    jobs = [known_in_full("one", hostile), known_in_full("two")]
+    answer = openmetrics.scrape(JobsCollector(lambda: jobs))(Request({}, {"Accept": accept}))
+    assert answer.kind.startswith("application/openmetrics-text")
+    text = answer.body.decode()
+    assert text.endswith("\n# EOF\n")
+    families = {each.name: each for each in openmetrics_families(text)}  # strict: raises if odd
+    samples = {sample.name for family in families.values() for sample in family.samples}
+    assert samples == every_sample()
+    for figure in {**JOB, **SOURCE, **SINK}:
+        family = families[openmetrics.sample_name(figure)]
+        assert family.type == ("counter" if figure in COUNTERS else "gauge")
+        assert {s.name for s in family.samples} == {
+            family.name + ("_total" if family.type == "counter" else "")
+        }
+    tables = {each.labels["table"] for each in families["streamcore_numRecordsIn"].samples}
+    assert tables == {hostile, "t"}
+    units = {name: each.unit for name, each in families.items() if each.unit}
+    assert set(units.values()) == {"seconds", "bytes"}
+    assert units.keys() == {name for name in families if name.endswith(("_seconds", "_bytes"))}
+    (never, _) = families["streamcore_catch_up_seconds"].samples
+    assert never.value == float("inf")
+
+
+def test_a_whole_scrape_is_valid_in_the_older_text():
+    answer = openmetrics.scrape(JobsCollector(lambda: [known_in_full()]))(Request({}, {}))
+    families = list(prometheus_families(answer.body.decode()))
+    assert {s.name for family in families for s in family.samples} == every_sample()
 
 
 def test_every_metric_of_the_dashboard_exists():

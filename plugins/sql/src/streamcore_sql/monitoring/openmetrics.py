@@ -33,6 +33,12 @@ def sample_name(figure: str) -> str:
     return _PREFIX + figure
 
 
+def _unit(name: str) -> str:
+    """What a name that ends in a base unit is measured in, which OpenMetrics tells scrapers."""
+    end = name.rpartition("_")[2]
+    return end if end in ("seconds", "bytes") else ""
+
+
 class JobsCollector:
     """Asks the jobs whenever somebody scrapes; between scrapes it costs nothing."""
 
@@ -80,7 +86,8 @@ def _families(
         kind = CounterMetricFamily if figure in COUNTERS else GaugeMetricFamily
         scale = _OWN[figure][1] if figure in _OWN else 1
         doc = re.sub("^milliseconds", "seconds", doc) if scale == 0.001 else doc
-        family = kind(sample_name(figure), doc, labels=labels)
+        name = sample_name(figure)
+        family = kind(name, doc, labels=labels, unit=_unit(name))
         for values, value in found[figure]:
             family.add_metric(values, value * scale)
         yield family
@@ -117,7 +124,8 @@ def _lags(jobs: Sequence[Metrics]) -> Iterator[Metric]:
 
     labels = ("job", "table", "topic", "partition")
     rows = GaugeMetricFamily(f"{_PREFIX}lag_records", "records a partition is behind", None, labels)
-    seconds = GaugeMetricFamily(f"{_PREFIX}lag_seconds", "seconds a shard is behind", None, labels)
+    name = f"{_PREFIX}lag_seconds"
+    seconds = GaugeMetricFamily(name, "seconds a shard is behind", None, labels, _unit(name))
     for each in jobs:
         for table in each.of("source"):
             for lag in table.lags:
@@ -135,7 +143,7 @@ def _phases(jobs: Sequence[Metrics]) -> Iterator[Metric]:
 
     doc = "seconds the last batch spent on one phase"
     name, labels = f"{_PREFIX}batch_phase_seconds", ("job", "query", "phase")
-    family = GaugeMetricFamily(name, doc, labels=labels)
+    family = GaugeMetricFamily(name, doc, labels=labels, unit=_unit(name))
     for each in jobs:
         for phase, millis in each.phases.items():
             family.add_metric((each.job, each.query, phase), millis / 1000)
