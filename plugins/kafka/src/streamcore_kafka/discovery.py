@@ -43,16 +43,10 @@ class Cluster:
 
     def __init__(self, kafka: Kafka) -> None:
         self._kafka, self._properties = kafka, kafka.properties
-        self._client: Any = None
+        self._asking = client.Asking(kafka.properties)
         self._consumer: Any = None
         self.on_commit: Callable[[Any, Any], None] = lambda error, places: None
         """Called with an error or None, and the partitions with errors of their own."""
-
-    @property
-    def _admin(self) -> Any:
-        if self._client is None:
-            self._client = client.admin(self._properties)
-        return self._client
 
     @property
     def _member(self) -> Any:
@@ -77,7 +71,7 @@ class Cluster:
             return {}
         listed = self._kafka.topic_pattern is None
         answers = self._ask(
-            lambda wait: self._admin.describe_topics(
+            lambda admin, wait: admin.describe_topics(
                 client.TopicCollection(sorted(names)), request_timeout=wait
             ),
             missing=self._missing if listed and not tolerant else lambda name: None,
@@ -91,7 +85,7 @@ class Cluster:
     def forbidden(self, names: Iterable[str], *, writing: bool) -> list[str]:
         """Those of these topics that we may not read, or not write."""
         answers = self._ask(
-            lambda wait: self._admin.describe_topics(
+            lambda admin, wait: admin.describe_topics(
                 client.TopicCollection(sorted(names)),
                 include_authorized_operations=True,
                 request_timeout=wait,
@@ -153,9 +147,7 @@ class Cluster:
         return tuple(sorted(number for number in numbers if is_chosen(only, number)))
 
     def _names(self) -> list[str]:
-        found = client.patiently(
-            self._admin, self._properties, lambda seconds: self._admin.list_topics(timeout=seconds)
-        )
+        found = self._asking.ask(lambda admin, wait: admin.list_topics(timeout=wait))
         return list(found.topics)
 
     def _offsets(
@@ -166,23 +158,20 @@ class Cluster:
             return {}
         levels = client.IsolationLevel
         level = levels.READ_COMMITTED if stable else levels.READ_UNCOMMITTED
-        answers = self._ask(
-            lambda wait: self._admin.list_offsets(
-                wanted, isolation_level=level, request_timeout=wait
-            )
-        )
+
+        def ask(admin: Any, wait: float) -> dict[Any, Any]:
+            futures = admin.list_offsets(wanted, isolation_level=level, request_timeout=wait)
+            return _known(_answers(futures, lambda place: _absent(admin, place, wait)))
+
+        answers = self._asking.ask(ask)
         return {Partition(tp.topic, tp.partition): each.offset for tp, each in answers.items()}
 
     def _ask(
         self,
-        question: Callable[[float], Mapping[Any, Future[Any]]],
-        missing: Callable[[Any], None] | None = None,
+        question: Callable[[Any, float], Mapping[Any, Future[Any]]],
+        missing: Callable[[Any], None],
     ) -> dict[Any, Any]:
-        return client.patiently(
-            self._admin,
-            self._properties,
-            lambda seconds: _answers(question(seconds), missing or _gone),
-        )
+        return self._asking.ask(lambda admin, wait: _answers(question(admin, wait), missing))
 
     def _missing(self, name: str) -> None:
         raise TopicGone(
@@ -202,9 +191,32 @@ def _answers(futures: Mapping[Any, Future[Any]], missing: Callable[[Any], None])
     return answers
 
 
-def _gone(partition: Any) -> None:
-    place = Partition(partition.topic, partition.partition)
-    raise TopicGone(f"{place} does not exist, or has no leader.")
+def _known(answers: dict[Any, Any]) -> dict[Any, Any]:
+    """The same; raises if a leader did not answer, of which the client says only 'no offset'.
+
+    Taken for an offset, that would be kept for as long as the query lives.
+    """
+    for place, answer in answers.items():
+        if answer.offset == client.OFFSET_INVALID:
+            raise _leaderless(place)
+    return answers
+
+
+def _absent(admin: Any, place: Any, wait: float) -> None:
+    """Raise for a partition that the client cannot find: it is gone, or has no leader for now."""
+    named = client.TopicCollection([place.topic])
+    described = admin.describe_topics(named, request_timeout=wait)
+    for topic in _answers(described, lambda name: None).values():
+        if place.partition in {each.id for each in topic.partitions}:
+            raise _leaderless(place)
+    raise TopicGone(f"{Partition(place.topic, place.partition)} does not exist.")
+
+
+def _leaderless(place: Any) -> Exception:
+    told = f"{Partition(place.topic, place.partition)} has no leader that answers"
+    code: int = client.KafkaError.LEADER_NOT_AVAILABLE
+    error: Exception = client.KafkaException(client.KafkaError(code, told))
+    return error
 
 
 def _id(topic: Any) -> str:

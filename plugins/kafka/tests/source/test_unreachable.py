@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 import time
 
 import pytest
 from streamcore import ConnectionFailed
+from streamcore.testing.services import KafkaBroker, KafkaCluster
 from streamcore_kafka import client, consumers, fetching
+from streamcore_kafka.client import PATIENCE
+from streamcore_kafka.discovery import Cluster
 from streamcore_kafka.fetching import Fetcher
-from streamcore_kafka.progress import Range
+from streamcore_kafka.progress import Partition, Range
 
 HASTY = {"properties.socket.connection.setup.timeout.ms": "1500"}
 LONG = 30
@@ -108,3 +112,35 @@ def test_silence_has_an_end_although_the_broker_answers(
         f"topic '{topic}' partition 0 offset 0: no record came for 1 s, although the broker "
         "answers. Check the quota of this client, and whether nothing but aborted records follows."
     )
+
+
+def test_a_broker_that_comes_back_is_asked_for_offsets_as_before(table):
+    """The library would go on with the leaders it knew, and be told that they are not."""
+    with KafkaBroker() as broker:
+        topic = broker.create_topic("restarted", 2)
+        kafka = table(topic, {"properties.bootstrap.servers": broker.bootstrap_servers})
+        nothing = {Partition(topic, 0): 0, Partition(topic, 1): 0}
+        asked, asking = Cluster(kafka), Cluster(kafka)
+        assert asked.latest(nothing) == asking.latest(nothing) == nothing
+        broker.kill()
+        coming_back = threading.Timer(1, broker.node.start)
+        coming_back.start()
+        assert asking.latest(nothing) == nothing, "while it starts"
+        coming_back.join()
+        began = time.monotonic()
+        assert asked.latest(nothing) == nothing
+        assert time.monotonic() - began < PATIENCE / 2
+
+
+def test_a_leader_that_does_not_answer_is_no_offset(table):
+    """The library answers for its partitions, too: no error, and an offset below zero."""
+    with KafkaCluster(2) as brokers:
+        topic = brokers.create_topic("led-by-both", 2)
+        cluster = Cluster(table(topic, {"properties.bootstrap.servers": brokers.bootstrap_servers}))
+        nothing = {Partition(topic, 0): 0, Partition(topic, 1): 0}
+        assert cluster.latest(nothing) == nothing
+        brokers.nodes[0].pause()
+        waking_up = threading.Timer(2, brokers.nodes[0].resume)
+        waking_up.start()
+        assert cluster.earliest(nothing) == nothing
+        waking_up.join()
