@@ -259,6 +259,7 @@ def _watch(
     watch = Watch()
     interrupts.jobs_run()
     while not interrupts.count:
+        over = all(job.status != "running" for job in jobs)  # before the look, which tells of it
         looks = [look for job in jobs for look in watch.look(job)]
         if looks:
             display.progress(looks)
@@ -269,7 +270,7 @@ def _watch(
             session.stop()
             display.error(f"job '{failed.name}' failed: {failed.error}")
             return FAILED
-        if all(job.status != "running" for job in jobs):
+        if over:
             for job in jobs:
                 job.wait()
             return OK
