@@ -105,6 +105,21 @@ def test_a_record_that_is_too_large_is_refused_before_it_is_sent(kinesis_stream,
         write(options(stream), [{"n": 1, "key": "x" * 1_048_600}])
 
 
+def test_a_mebibyte_holds_the_partition_key_too(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    putter = Putter(installed().build("connector", "kinesis", options(stream))._sink())
+    key = "\N{SNOWMAN}"  # three bytes
+    putter.put(b"x" * (1_048_576 - 3), key)
+    with pytest.raises(
+        RecordError,
+        match="^a record of 1048574 bytes with a partition key of 3, '\N{SNOWMAN}', is larger than "
+        "the 1048576 bytes a stream takes$",
+    ):
+        putter.put(b"x" * (1_048_576 - 2), key)
+    putter.close()
+    assert [len(r["Data"]) for _, r in read(kinesis, stream)] == [1_048_573]
+
+
 def test_an_empty_partition_key_is_refused(kinesis_stream, options):
     stream = kinesis_stream(shards=1)
     table = Table(TABLE.columns, "t", partition_keys=("key",))
@@ -179,6 +194,47 @@ def putter(options, monkeypatch):
         return Putter(connector._sink())
 
     return make
+
+
+class Picky(Service):
+    """A client that refuses these records of its first request, and keeps what it accepts."""
+
+    def __init__(self, *refused):
+        super().__init__()
+        self.refused, self.requests = refused, []
+
+    def put_records(self, Records, **_):
+        self.requests.append([entry["Data"] for entry in Records])
+        refused, self.refused = self.refused, ()
+        told = {"ErrorCode": "ProvisionedThroughputExceededException", "ErrorMessage": "slow"}
+        return {"Records": [told if n in refused else {} for n in range(len(Records))]}
+
+
+def test_refused_records_are_first_in_line_and_in_their_order(putter):
+    client = Picky(1, 3)
+    sender = putter(client)
+    for name in (b"a", b"b", b"c", b"d"):
+        sender.put(name, "k")
+    sender._send(everything=True)
+    sender.put(b"e", "k")
+    sender.close()
+    assert client.requests == [[b"a", b"b", b"c", b"d"], [b"b", b"d", b"e"]]
+
+
+def test_what_may_be_under_way_grows_by_ten_and_shrinks_by_a_hundredth(putter):
+    sender = putter(Picky(0))
+    assert sender._allowed == 500
+    for expected in (495.0, 505.0, 515.0):
+        sender.put(b"1", "k")
+        sender._send(everything=True)
+        sender._settle(block=True)
+        assert sender._allowed == expected
+        if sender._waiting:  # what was refused goes with the next
+            sender._waiting.clear()
+    sender._allowed = 500 * 50 - 5
+    sender.put(b"1", "k")
+    sender.close()
+    assert sender._allowed == 500 * 50
 
 
 BROKEN = ConnectionClosedError(endpoint_url="http://there")

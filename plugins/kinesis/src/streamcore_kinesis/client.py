@@ -32,6 +32,7 @@ from streamcore import ConnectionFailed, CredentialProvider, Credentials, Plugin
 from streamcore.values import without_logins
 from urllib3.exceptions import HTTPError
 
+from . import wire
 from .credentials import KEY_ID, SECRET_KEY, TOKEN, keys
 
 if TYPE_CHECKING:
@@ -51,15 +52,32 @@ def kinesis(
     connections: int = 32,
     read_seconds: float = READ_SECONDS,
 ) -> Any:
-    """A Kinesis client whose credentials are fetched here and renewed before they expire."""
-    scope = {"region": region or "us-east-1"}
+    """A Kinesis client whose credentials are fetched here and renewed before they expire.
+
+    Calls with the same arguments and credentials share a client: its connections stay open from
+    one task of a process to the next.
+    """
+    region = region or "us-east-1"
+    found = _credentials(provider, {"region": region})
+    return _client(found, region, _address(endpoint), verify, connections, read_seconds)
+
+
+@functools.lru_cache(maxsize=16)
+def _client(
+    credentials: Any,
+    region: str,
+    address: str | None,
+    verify: bool,
+    connections: int,
+    read_seconds: float,
+) -> Any:
     session = get_session()
     session.register_component("data_loader", _loader())
-    session._credentials = _credentials(provider, scope)
-    return boto3.Session(botocore_session=session).client(
+    session._credentials = credentials
+    client = boto3.Session(botocore_session=session).client(
         "kinesis",
-        region_name=region or "us-east-1",
-        endpoint_url=_address(endpoint),
+        region_name=region,
+        endpoint_url=address,
         verify=verify,
         config=Config(
             connect_timeout=CONNECT_SECONDS,
@@ -70,6 +88,17 @@ def kinesis(
             user_agent_extra="streamcore",
         ),
     )
+    wire.register(client.meta.events)
+    return client
+
+
+os.register_at_fork(after_in_child=_client.cache_clear)  # connections belong to one process
+
+
+@functools.lru_cache(maxsize=16)
+def _fixed(key_id: str, secret: str, token: str | None) -> Fixed:
+    """The same keys are the same object, so that those who use them share a client."""
+    return Fixed(key_id, secret, token)
 
 
 @functools.cache
@@ -101,7 +130,7 @@ def _credentials(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:
 def _fetched(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:
     first = provider.fetch(scope)
     if first.expires is None:
-        return Fixed(*_plain(first))
+        return _fixed(*_plain(first))
 
     def fetch(found: Credentials | None = None) -> dict[str, str]:
         fresh = found or provider.fetch(scope)
@@ -236,11 +265,14 @@ def _from_sts(call: Callable[[], Any], trouble: str) -> Credentials:
 PASSING = {
     "ProvisionedThroughputExceededException",
     "LimitExceededException",
+    "ResourceInUseException",
     "InternalFailure",
     "InternalFailureException",
     "ServiceUnavailable",
     "ServiceUnavailableException",
+    "Throttling",
     "ThrottlingException",
+    "TooManyRequestsException",
     "KMSThrottlingException",
     "RequestTimeout",
     "RequestTimeoutException",

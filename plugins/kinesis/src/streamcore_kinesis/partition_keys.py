@@ -59,6 +59,9 @@ def spelled_keys(
 
 
 def _joined(values: Sequence[str], delimiter: str) -> str:
+    short = delimiter.join(values)
+    if short.isascii() and len(short) + len(delimiter) < LONGEST:
+        return short  # nothing is cut: no need to count as Java does
     built = ""
     for value in values:
         built += value + delimiter

@@ -7,9 +7,8 @@ import random
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 from streamcore import ConnectionFailed, RecordError
 
@@ -30,8 +29,7 @@ _WARN_EVERY = 30.0
 log = logging.getLogger("streamcore.kinesis")
 
 
-@dataclass
-class Entry:
+class Entry(NamedTuple):
     """A record on its way: its bytes, its partition key, and what both weigh in a request."""
 
     data: bytes
@@ -56,7 +54,7 @@ class Putter:
         self._pool = ThreadPoolExecutor(min(settings.in_flight, _MOST_THREADS))
         self._waiting: deque[Entry] = deque()
         self._weight = 0
-        self._oldest = time.monotonic()
+        self._oldest, self._patient = time.monotonic(), settings.flush_after.total_seconds()
         self._flying: dict[Future[Any], list[Entry]] = {}
         self._in_flight = 0
         self._answered: SimpleQueue[Future[Any]] = SimpleQueue()
@@ -86,7 +84,8 @@ class Putter:
         self._weight += weight
         self.records += 1
         self.bytes += len(data)
-        self._send()
+        if self._is_due():
+            self._send()
         while len(self._waiting) + self._in_flight >= self._settings.buffered:
             self._settle(block=True)
             self._send()
@@ -117,11 +116,14 @@ class Putter:
         free = len(self._flying) < settings.in_flight and self._in_flight < self._allowed
         if self._flying and not free:
             return False
+        return everything or self._is_due()
+
+    def _is_due(self) -> bool:
+        """Whether what waits fills a request, or has waited long enough."""
         return (
-            everything
-            or len(self._waiting) >= settings.batch_size
-            or self._weight >= settings.flush_bytes
-            or time.monotonic() - self._oldest >= settings.flush_after.total_seconds()
+            len(self._waiting) >= self._settings.batch_size
+            or self._weight >= self._settings.flush_bytes
+            or time.monotonic() - self._oldest >= self._patient
         )
 
     def _batch(self) -> list[Entry]:
