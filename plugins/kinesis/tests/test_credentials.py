@@ -22,7 +22,8 @@ from streamcore.claims import Provider
 from streamcore.registry import Registry, installed
 from streamcore.testing import CredentialsContract
 from streamcore.testing.services import Sts
-from streamcore_kinesis.client import kinesis
+from streamcore_kinesis import probing
+from streamcore_kinesis.client import kinesis as client_of
 from streamcore_kinesis.credentials import KEY_ID, Auto, Basic, EnvVar, keys
 
 NEW = {
@@ -211,7 +212,7 @@ def test_a_provider_that_another_package_adds_is_named_like_a_builtin():
     )
     given = {"aws.credentials.provider": "vault", "aws.credentials.vault.path": "here"}
     chosen = registry.build("connector", "kinesis", NEW | given).provider
-    client = kinesis(chosen, "us-east-1", "http://127.0.0.1:1")
+    client = client_of(chosen, "us-east-1", "http://127.0.0.1:1")
     assert client._request_signer._credentials.access_key == "here"
 
 
@@ -219,15 +220,56 @@ def test_credentials_by_other_names_are_one_sentence():
     with pytest.raises(
         PluginError, match="^the credential provider gave 'password', 'user', and AWS needs 'acce"
     ):
-        kinesis(Vault(path="x", names="user,password"), "us-east-1", "http://127.0.0.1:1")
+        client_of(Vault(path="x", names="user,password"), "us-east-1", "http://127.0.0.1:1")
 
 
 def test_all_clients_of_a_process_share_what_is_renewed():
     before = len(fetched)
     for _ in range(20):
-        kinesis(Hourly(), "us-east-1", "http://127.0.0.1:1")
-    kinesis(Hourly(), "eu-west-1", "http://127.0.0.1:1")
+        client_of(Hourly(), "us-east-1", "http://127.0.0.1:1")
+    client_of(Hourly(), "eu-west-1", "http://127.0.0.1:1")
     assert fetched[before:] == ["us-east-1", "eu-west-1"]
+
+
+def test_tasks_of_a_process_share_a_client_until_their_keys_change():
+    first, second = (client_of(Vault(path="here"), "us-east-1", "http://there") for _ in range(2))
+    assert first is second
+    assert client_of(Vault(path="elsewhere"), "us-east-1", "http://there") is not first
+    assert client_of(Vault(path="here"), "us-east-1", "http://there", read_seconds=1) is not first
+
+
+def test_a_process_that_was_forked_has_connections_of_its_own():
+    ours = client_of(Vault(path="here"), "us-east-1", "http://there")
+    child = os.fork()
+    if not child:
+        os._exit(client_of(Vault(path="here"), "us-east-1", "http://there") is ours)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert client_of(Vault(path="here"), "us-east-1", "http://there") is ours
+
+
+def test_keys_that_are_rotated_in_a_file_reach_a_query_that_runs(
+    kinesis, kinesis_stream, options, job, tmp_path, monkeypatch, clean
+):
+    monkeypatch.setattr(probing, "_ASKED_AGAIN", 0)
+    file = tmp_path / "credentials"
+    given = {
+        **{
+            key: text
+            for key, text in options(kinesis_stream(shards=1)).items()
+            if "basic" not in key
+        },
+        "aws.credentials.provider": "PROFILE",
+        "aws.credentials.profile.path": str(file),
+        "source.shard.discovery.interval": "0 s",
+    }
+    used = []
+    for key_id in ("123456789012", "210987654321"):
+        file.write_text(f"[default]\naws_access_key_id={key_id}\naws_secret_access_key=x\n")
+        if not used:
+            run = job(given)
+        run.step()
+        used.append(run.reader._stream._caller.client._request_signer._credentials.access_key)
+    assert used == ["123456789012", "210987654321"]
 
 
 def test_a_profile_whose_process_gives_keys_for_a_while_is_renewed(tmp_path, clean):
@@ -244,7 +286,7 @@ def test_a_profile_whose_process_gives_keys_for_a_while_is_renewed(tmp_path, cle
 
 
 def test_credentials_are_renewed_before_they_expire():
-    client = kinesis(Short(), "us-east-1", "http://127.0.0.1:1")
+    client = client_of(Short(), "us-east-1", "http://127.0.0.1:1")
     before = len(fetched)
     client._request_signer._credentials.get_frozen_credentials()
     assert len(fetched) > before

@@ -55,7 +55,7 @@ class Shard:
         first = int(where["StartingSequenceNumber"])
         return {"ShardIterator": str(first)}
 
-    def get_records(self, ShardIterator, Limit):
+    def get_records(self, ShardIterator, Limit, StreamARN):
         found = [r for r in self.records if int(r["SequenceNumber"]) >= int(ShardIterator)]
         return {"Records": found, "NextShardIterator": "999", "MillisBehindLatest": 0}
 
@@ -150,7 +150,9 @@ def test_a_consumer_that_was_removed_is_never_taken_for_a_lost_shard(careless):
 class Old(Shard):
     """A client of a stream that knows nothing of moments before the oldest record it keeps."""
 
-    exceptions = SimpleNamespace(InvalidArgumentException=ClientError)
+    exceptions = SimpleNamespace(
+        InvalidArgumentException=ClientError, ExpiredNextTokenException=TimeoutError
+    )
 
     def __init__(self, hours):
         super().__init__()
@@ -185,3 +187,44 @@ def test_a_start_before_anything_is_kept_begins_with_the_oldest_record(monkeypat
     client.hours = 48
     with pytest.raises(ConnectionFailed, match="^listing the shards of stream 'orders' failed"):
         probing.Stream(settings).shards_from(start)
+
+
+class Expired(ClientError):
+    """What the service says of a list whose next page was asked for too late."""
+
+    def __init__(self):
+        error = {"Code": "ExpiredNextTokenException", "Message": "too late"}
+        super().__init__({"Error": error}, "ListShards")
+
+
+class Paged:
+    """A client that lists a shard a page, and once finds the token of the second page too old."""
+
+    exceptions = SimpleNamespace(ExpiredNextTokenException=Expired)
+
+    def __init__(self):
+        self.asked = []
+
+    def list_shards(self, **given):
+        self.asked.append(given)
+        if len(self.asked) == 2:
+            raise Expired
+        at = int(given.get("NextToken", 0))
+        shard = {
+            "ShardId": f"shard-{at}",
+            "HashKeyRange": {"StartingHashKey": "0", "EndingHashKey": "9"},
+            "SequenceNumberRange": {"StartingSequenceNumber": "0"},
+        }
+        more = {} if at == 2 else {"NextToken": str(at + 1)}
+        return {"Shards": [shard], "ResponseMetadata": {"HTTPHeaders": {}}, **more}
+
+
+def test_a_list_of_shards_is_begun_again_when_its_next_page_has_expired(monkeypatch):
+    given = OPTIONS | {"source.reader.type": "POLLING"}
+    settings = installed().build("connector", "kinesis", given).source_settings()
+    client = Paged()
+    monkeypatch.setattr(probing, "kinesis", lambda *_, **__: client)
+    assert [s.name for s in probing.Stream(settings).shards()] == ["shard-0", "shard-1", "shard-2"]
+    whole = {"StreamARN": OPTIONS["stream.arn"]}
+    pages = [{"NextToken": "1"}, {"NextToken": "2"}]
+    assert client.asked == [whole, pages[0], whole, *pages]  # a token is sent alone

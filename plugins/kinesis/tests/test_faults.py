@@ -3,11 +3,13 @@
 import contextlib
 import json
 import socket
+import threading
 import time
 
+import boto3
 import pyarrow as pa
 import pytest
-from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
+from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 from streamcore import Column, ConnectionFailed, DataLossError, OptionError, Table
 from streamcore.registry import installed
 from streamcore_kinesis import client, probing
@@ -164,6 +166,42 @@ def test_a_shard_that_is_gone_is_a_loss_unless_that_is_accepted(
         job(options(stream), offset=offset).step()
 
 
+def test_a_read_of_all_there_is_holds_what_was_written_just_before_and_ends_beside_a_producer(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=2)
+    run = job(options(stream, **FROM_START))
+    put(kinesis, stream, range(100))
+    sent, ended = [100], threading.Event()
+
+    def go_on():
+        while not ended.is_set():
+            put(kinesis, stream, range(sent[0], sent[0] + 10))
+            sent[0] += 10
+
+    producer = threading.Thread(target=go_on, daemon=True)
+    producer.start()
+    try:
+        rows = everything(run)
+        more = everything(job(options(stream), offset=run.offset))
+    finally:
+        ended.set()
+        producer.join()
+    assert set(range(100)) <= set(numbers(rows))
+    found = numbers(rows + more)
+    assert len(found) == len(set(found))
+    rest = everything(job(options(stream, **FROM_START)))
+    assert numbers(rest) == list(range(sent[0]))
+
+
+def test_a_batch_read_holds_what_was_written_just_before(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=2)
+    put(kinesis, stream, range(100))
+    reader = installed().build("connector", "kinesis", options(stream, **FROM_START)).reader(TABLE)
+    found = [row for p in reader.partitions() for b in reader.read(p) for row in b.to_pylist()]
+    assert numbers(found) == list(range(100))
+
+
 def test_update_shard_count_under_load_loses_nothing(kinesis, kinesis_stream, options, job):
     stream = kinesis_stream(shards=1)
     put(kinesis, stream, range(100))
@@ -174,6 +212,21 @@ def test_update_shard_count_under_load_loses_nothing(kinesis, kinesis_stream, op
     put(kinesis, stream, range(100, 200))
     time.sleep(SETTLED)
     assert numbers(everything(job(options(stream, **FROM_START)))) == list(range(200))
+
+
+@pytest.mark.parametrize("reader", ["POLLING", "EFO"])
+def test_a_stream_of_another_account_is_read_and_written_by_its_arn(kinesis, options, job, reader):
+    theirs = boto3.client("kinesis", **kinesis.client_kwargs | {"aws_access_key_id": "2" * 12})
+    stream = f"theirs-{reader.lower()}"
+    theirs.create_stream(StreamName=stream, ShardCount=1)
+    theirs.get_waiter("stream_exists").wait(StreamName=stream, WaiterConfig={"Delay": 1})
+    given = options(stream, **FROM_START, **{"source.reader.type": reader})
+    given |= {
+        "stream.arn": f"arn:aws:kinesis:{given['aws.region']}:{'2' * 12}:stream/{stream}",
+        "source.efo.consumer.name": "ours",
+    }
+    write(given, 20)
+    assert numbers(everything(job(given))) == list(range(20))
 
 
 def test_reading_from_a_moment_leaves_out_what_was_there_before(
@@ -311,6 +364,23 @@ def test_the_sdk_is_not_told_the_login_of_an_endpoint(kinesis, options):
     )
     role = {"region": "eu-west-1", "sts-endpoint": "https://me:hunter2@host/sts"}
     assert client._sts(role, "", "", None).meta.endpoint_url == "https://host/sts"
+
+
+@pytest.mark.parametrize(
+    "code", ["ResourceInUseException", "LimitExceededException", "ThrottlingException"]
+)
+def test_a_stream_that_is_being_made_or_changed_is_waited_for(code):
+    pauses = Backoff(50, timedelta(milliseconds=1), timedelta(milliseconds=1))
+    caller = Caller(None, Endpoint(None, "us-east-1", None), pauses)
+    busy = [ClientError({"Error": {"Code": code}}, "ListShards")] * 5
+
+    def call():
+        if busy:
+            raise busy.pop()
+        return "there"
+
+    assert caller.call("listing", call) == "there"
+    assert caller.retries == 5
 
 
 def test_a_service_that_never_answers_is_given_up():

@@ -107,7 +107,7 @@ def test_the_defaults_are_the_documented_ones():
         ),
         (
             {"sink.flush-buffer.size": "1000"},
-            "sink.flush-buffer.size: '1000' must be at least 1048576",
+            "sink.flush-buffer.size: '1000' must be between 1048576 and 10485760",
         ),
         (
             {"scan.deser.failure-handler": "dead-letter"},

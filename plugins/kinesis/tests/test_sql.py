@@ -124,6 +124,29 @@ def test_rows_go_from_stream_to_stream_to_stream(session, kinesis, kinesis_strea
     assert all(json.loads(r["Data"])["quantity"] == int(r["PartitionKey"]) for r in copied)
 
 
+@pytest.mark.parametrize("connector", ["kinesis", "kinesis-legacy"])
+def test_no_statement_shows_a_key_or_an_external_id(session, where, connector):
+    role = {
+        "aws.credentials.provider": "ASSUME_ROLE",
+        "aws.credentials.role.arn": "arn:aws:iam::123456789012:role/reader",
+        "aws.credentials.role.sessionName": "us",
+        "aws.credentials.role.externalId": "canary-outside",
+        "aws.credentials.role.provider": "BASIC",
+        "aws.credentials.role.provider.basic.accesskeyid": "canary-id",
+        "aws.credentials.role.provider.basic.secretkey": "canary-secret",
+    }
+    name = f"{connector}_secrets".replace("-", "_")
+    clause = where(connector, "orders", format="json", **role)
+    clause = ", ".join(part for part in clause.split(", ") if "credentials.basic" not in part)
+    session.execute(f"CREATE TABLE {name} ({COLUMNS}) WITH {clause}")
+    for statement in (f"SHOW CREATE TABLE {name}", f"DESCRIBE {name}"):
+        shown = str(session.execute(statement))
+        assert "canary" not in shown
+    assert "'aws.credentials.role.sessionName' = 'us'" in str(
+        session.execute(f"SHOW CREATE TABLE {name}")
+    )
+
+
 def quantities(kinesis, stream, at):
     return sorted(
         int(record["Data"].decode().split(",")[at]) for _, record in records(kinesis, stream)

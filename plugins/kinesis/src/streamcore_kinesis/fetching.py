@@ -137,7 +137,10 @@ class SliceReader:
         if wait > 0:
             time.sleep(wait)
         self._called = time.monotonic()
-        return self._caller.client.get_records(ShardIterator=iterator, Limit=self._settings.limit)
+        settings = self._settings
+        return self._caller.client.get_records(
+            **settings.stream_by_arn, ShardIterator=iterator, Limit=settings.limit
+        )
 
     def _iterator(self) -> str | None:
         position: Position = self._part.start

@@ -152,7 +152,7 @@ class StreamTable(Connector):
         "sink.flush-buffer.size",
         "Most bytes in one request, partition keys counted.",
         default=5242880,
-        check=at_least(1048576),
+        check=between(1048576, 10485760),
     )
     flush_after: int = option(
         "sink.flush-buffer.timeout",

@@ -31,6 +31,8 @@ _KEPT = 24 * 3_600_000
 """Every stream keeps a record for at least so many milliseconds."""
 _STALE = 3_600_000
 """Milliseconds after which an idle shard moves on by a batch without records."""
+_ASKED_AGAIN = 60
+"""Seconds after which a provider is asked again: whoever rotates keys in a file tells nobody."""
 
 
 @dataclass
@@ -48,13 +50,8 @@ class Stream:
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
-        client = kinesis(
-            settings.endpoint.provider,
-            settings.endpoint.region,
-            settings.endpoint.url,
-            verify=settings.endpoint.verify,
-        )
-        self._caller = Caller(client, settings.endpoint, settings.retries)
+        self._caller = Caller(self._connected(), settings.endpoint, settings.retries)
+        self._asked_at = time.monotonic()
         self.consumer: Consumer | None = None
         """The consumer to subscribe with, when the job reads with a throughput of its own."""
         if settings.fan_out is not None:
@@ -69,6 +66,10 @@ class Stream:
         """Shards of which the last look ended before it had met a record or the tip."""
         self._shards: list[Shard] = []
         self._listed_at = float("-inf")
+
+    def _connected(self) -> Any:
+        endpoint = self._settings.endpoint
+        return kinesis(endpoint.provider, endpoint.region, endpoint.url, verify=endpoint.verify)
 
     # --- the service's clock and shards ---------------------------------------------
 
@@ -95,6 +96,8 @@ class Stream:
         if only:
             return self._list(ShardFilter=only)
         if fresh or not self._shards or age >= self._settings.discovery.total_seconds():
+            if time.monotonic() - self._asked_at >= _ASKED_AGAIN:
+                self._caller.client, self._asked_at = self._connected(), time.monotonic()
             self._shards = self._list()
             self._listed_at = time.monotonic()
         return self._shards
@@ -122,12 +125,15 @@ class Stream:
         found: list[Shard] = []
         asked: dict[str, Any] = {**self._settings.stream, **arguments}
         while True:
-            answer = self._caller.call(
-                f"listing the shards of stream '{self._settings.stream_name}'",
-                partial(self._caller.client.list_shards, **asked),
-                final,
-                backoff=self._settings.listing,
-            )
+            try:
+                answer = self._caller.call(
+                    f"listing the shards of stream '{self._settings.stream_name}'",
+                    partial(self._caller.client.list_shards, **asked),
+                    (*final, "ExpiredNextTokenException"),
+                    backoff=self._settings.listing,
+                )
+            except self._caller.client.exceptions.ExpiredNextTokenException:
+                return self._list(final, **arguments)
             self._note_time(answer)
             found += [Shard.listed(each) for each in answer["Shards"]]
             if not answer.get("NextToken"):
@@ -145,6 +151,10 @@ class Stream:
     def behind(self) -> int:
         """Milliseconds the ends of the last slices are behind the tips of their shards."""
         return max(self._behind.values(), default=0)
+
+    def wait_for(self, moment: int) -> None:
+        """Wait until the service's clock shows so many milliseconds."""
+        time.sleep(max(0.0, (moment - self.now()) / 1000))
 
     def wait_until_due(self) -> None:
         """Hold back a look that would come too soon after the last one."""
@@ -235,7 +245,7 @@ class Stream:
                 self._behind[shard] = int(answer.get("MillisBehindLatest") or 0)
                 if answer["Records"]:
                     record = answer["Records"][0]
-                    arrival = int(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
+                    arrival = round(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
                     return Seen(at_record(record["SequenceNumber"], arrival), iterator)
                 iterator = answer.get("NextShardIterator")
                 if iterator is None or not answer.get("MillisBehindLatest"):
@@ -254,7 +264,9 @@ class Stream:
             if len(times) == _LOOKS:
                 time.sleep(max(0.0, times[0] + _WITHIN - time.monotonic()))
             times.append(time.monotonic())
-            return self._caller.client.get_records(ShardIterator=iterator, Limit=1)
+            return self._caller.client.get_records(
+                **self._settings.stream_by_arn, ShardIterator=iterator, Limit=1
+            )
 
         return self._caller.call(
             f"reading shard '{shard}' of stream '{self._settings.stream_name}'",

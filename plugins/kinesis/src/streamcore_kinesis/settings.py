@@ -94,6 +94,11 @@ class SourceSettings:
     slice: timedelta
     parallelism: int | None
 
+    @property
+    def stream_by_arn(self) -> dict[str, str]:
+        """The stream for calls that take no name: those of another account need its ARN."""
+        return {key: arn for key, arn in self.stream.items() if key == "StreamARN"}
+
 
 @dataclass(frozen=True)
 class SinkSettings:

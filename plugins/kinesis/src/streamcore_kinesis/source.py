@@ -21,7 +21,7 @@ from streamcore.rows import Assembler, ValueFields, key_value
 from streamcore.spark.reporting import report
 from streamcore.spark.types import arrow_output
 
-from .aggregation import unpack
+from .aggregation import MAGIC, unpack
 from .client import READ_SECONDS, kinesis
 from .fetching import Record, SliceReader
 from .options import StreamTable
@@ -113,6 +113,22 @@ class SliceSource:
             for group in plan(slices, tasks)
         ]
 
+    @property
+    def _margin(self) -> int:
+        return int(self._settings.margin.total_seconds() * 1000)
+
+    def _all_so_far(self) -> int:
+        """A moment before which lies whatever has been written when this is called.
+
+        It is waited for, so that the shards of then are known and their records can be seen.
+        """
+        stream = self._stream
+        stream.shards(fresh=True)  # sets our idea of the service's clock
+        moment = stream.now() + 1000  # which is told in whole seconds, rounded down
+        stream.wait_for(moment + self._margin)
+        stream.shards(fresh=True)
+        return moment
+
     def _tasks(self) -> int:
         return self._settings.parallelism or os.cpu_count() or 2
 
@@ -167,11 +183,7 @@ class SliceSource:
     def _rows(
         self, part: Slice, records: list[Record], assembler: Assembler, policy: FailurePolicy
     ) -> pa.RecordBatch:
-        flat = [
-            entry
-            for record in records
-            for entry in (_unpacked(record, part) if self._settings.unpack else [_plain(record)])
-        ]
+        flat = _entries(records, part, self._settings.unpack)
         values = [entry[0] for entry in flat]
         metadata = {
             key: _ARRAYS[key](flat, part) for key in assembler.metadata_keys if key in _ARRAYS
@@ -201,14 +213,16 @@ Entry = tuple[bytes, str, Record, int]
 """A record's data, its partition key, the record it came in, and its place in that record."""
 
 
-def _plain(record: Record) -> Entry:
-    return record["Data"], record["PartitionKey"], record, 0
+def _entries(records: list[Record], part: Slice, unpacking: bool) -> list[Entry]:
+    if not unpacking or not any(record["Data"].startswith(MAGIC) for record in records):
+        return [(record["Data"], record["PartitionKey"], record, 0) for record in records]
+    return [entry for record in records for entry in _unpacked(record, part)]
 
 
 def _unpacked(record: Record, part: Slice) -> list[Entry]:
     inside = unpack(record["Data"])
     if inside is None:
-        return [_plain(record)]
+        return [(record["Data"], record["PartitionKey"], record, 0)]
     return [
         (sub.data, sub.partition_key, record, sub.number)
         for sub in inside
@@ -247,8 +261,7 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._stream.shards(fresh=True)  # also sets our idea of the service's clock
-        self._until = self._horizon()
+        self._until = self._all_so_far()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         stream = self._stream
@@ -295,7 +308,7 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
         return {"version": VERSION, "at": self._reached + self._stream.behind}
 
     def _horizon(self) -> int:
-        return self._stream.now() - int(self._settings.margin.total_seconds() * 1000)
+        return self._stream.now() - self._margin
 
 
 class KinesisReader(SliceSource, DataSourceReader):
@@ -304,11 +317,11 @@ class KinesisReader(SliceSource, DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         stream = self._stream
         frontier = self._start()
-        shards = stream.shards(fresh=True)
+        horizon = self._all_so_far()
+        shards = stream.shards()
         # Children of the frontier's shards are read as well; in one batch there is no waiting.
         below = _descendants(frontier, shards)
         start = {**{name: dict(TRIM) for name in below}, **frontier}
-        horizon = stream.now() - int(self._settings.margin.total_seconds() * 1000)
         stop = stream.final_ends(start, horizon)
         return self._partitions(start, stop, shards, self._tasks())
 
