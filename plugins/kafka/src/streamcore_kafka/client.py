@@ -199,36 +199,6 @@ def is_refused(properties: Settings) -> bool:
     return any(report.refuses for report in hearing(properties).recently())
 
 
-class Asking:
-    """An admin client for many questions, replaced by a new one when it fails.
-
-    The library goes on with the leaders it knows, for minutes, when one of them has no answer or
-    was elected again in the meantime; a new client asks who leads now.
-    """
-
-    def __init__(self, properties: Settings) -> None:
-        self._properties = properties
-        self._client: AdminClient | None = None
-
-    def ask(self, question: Callable[[AdminClient, float], T]) -> T:
-        """The answer to a question that takes a timeout, as patiently as any other."""
-        return patiently(self, self._properties, lambda seconds: self._once(question, seconds))
-
-    def poll(self, seconds: float) -> None:
-        if self._client is not None:
-            self._client.poll(seconds)
-
-    def _once(self, question: Callable[[AdminClient, float], T], seconds: float) -> T:
-        if self._client is None:
-            self._client = admin(self._properties)
-        try:
-            return question(self._client, seconds)
-        except KafkaException:
-            self.poll(0)  # what it has heard explains the failure
-            self._client = None
-            raise
-
-
 _Who = frozenset[tuple[str, Any]]
 _TOPICS: dict[tuple[_Who, str], tuple[float, tuple[int, ...]]] = {}
 _ASKING: Idle[Consumer] = Idle(2, Consumer.close)
@@ -387,7 +357,6 @@ def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:
 __all__ = [
     "OFFSET_INVALID",
     "TIMESTAMP_NOT_AVAILABLE",
-    "Asking",
     "ConfigResource",
     "Consumer",
     "IsolationLevel",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from streamcore import ConnectionFailed
 
 from . import client
+from .asking import Asking
 from .progress import Partition, Positions
 from .topics import is_chosen, java_pattern, matches
 from .validation import text
@@ -43,7 +44,7 @@ class Cluster:
 
     def __init__(self, kafka: Kafka) -> None:
         self._kafka, self._properties = kafka, kafka.properties
-        self._asking = client.Asking(kafka.properties)
+        self._asking = Asking(kafka.properties)
         self._consumer: Any = None
         self.on_commit: Callable[[Any, Any], None] = lambda error, places: None
         """Called with an error or None, and the partitions with errors of their own."""
