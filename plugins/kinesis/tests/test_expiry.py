@@ -116,6 +116,12 @@ def read(request, monkeypatch):
         ([(300, NOON)], at_record("300", NOON), "records from 100 up to 300 have expired"),
         ([(300, NOON)], at_time(NOON - 29 * HOUR), "records from 100 up to 300 have expired"),
         ([], at_time(NOON), "records from 100 on have expired"),
+        (
+            [],
+            at_record("300", NOON),
+            "record 300, up to which this batch reads, was never met",
+        ),
+        ([], END, "the end of the shard, up to which this batch reads, was never met"),
     ],
 )
 def test_a_slice_must_begin_with_the_record_it_starts_at(read, kept, stop, said):

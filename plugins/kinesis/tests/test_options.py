@@ -249,6 +249,74 @@ def test_wrong_credentials(extra, expected):
     assert any(found.startswith(expected) for found in problems("kinesis", NEW | extra))
 
 
+BOTH = [
+    (
+        {"aws.region": "x"},
+        "aws.region: 'x' is not an AWS region such as 'us-east-1', 'eu-central-1' or "
+        "'us-gov-west-1'",
+    ),
+    ({"aws.trust.all.certificates": "1"}, "aws.trust.all.certificates: '1' is not true or false"),
+    (
+        {"aws.credentials.provider": "BASIC", "aws.credentials.basic.accesskeyid": "k"},
+        "aws.credentials.basic.secretkey: required but missing (Secret access key)",
+    ),
+    (
+        {"aws.credentials.basic.accesskeyid": "k"},
+        "aws.credentials.basic.secretkey: required with 'aws.credentials.basic.accesskeyid'",
+    ),
+    (
+        {"aws.credentials.basic.secretkey": "k"},
+        "aws.credentials.basic.accesskeyid: required with 'aws.credentials.basic.secretkey'",
+    ),
+    (
+        {
+            "aws.credentials.provider": "ASSUME_ROLE",
+            "aws.credentials.role.arn": "arn:aws:iam::123456789012:role/reader",
+            "aws.credentials.role.sessionName": "us",
+            "aws.credentials.role.externalId": "x",
+        },
+        "aws.credentials.role.externalId: must have 2 to 1224 characters",
+    ),
+    (
+        {"sink.partitioner": "no.Such"},
+        "sink.partitioner: could not find and load class 'no.Such': ModuleNotFoundError: No module "
+        "named 'no'",
+    ),
+    (
+        {"sink.partitioner": "json.JSONDecoder"},
+        "sink.partitioner: class 'json.JSONDecoder' is not a streamcore Partitioner",
+    ),
+    (
+        {"sink.http-client.max-concurrency": "-1"},
+        "sink.http-client.max-concurrency: '-1' must be at least 0",
+    ),
+    (
+        {"aws.http-client.read-timeout": "soon"},
+        "aws.http-client.read-timeout: 'soon' is not a whole number",
+    ),
+    (
+        {"aws.http.protocol.version": "HTTP3"},
+        "aws.http.protocol.version: 'HTTP3' is not one of HTTP1_1, HTTP2",
+    ),
+    ({"sink.batch.max-size": "501"}, "sink.batch.max-size: '501' must be between 1 and 500"),
+    (
+        {"sink.flush-buffer.size": "10485761"},
+        "sink.flush-buffer.size: '10485761' must be between 1048576 and 10485760",
+    ),
+    ({"sink.flush-buffer.timeout": "0"}, "sink.flush-buffer.timeout: '0' must be at least 1"),
+    ({"sink.requests.max-inflight": "0"}, "sink.requests.max-inflight: '0' must be at least 1"),
+    ({"sink.requests.max-buffered": "0"}, "sink.requests.max-buffered: '0' must be at least 1"),
+    ({"sink.fail-on-error": "si"}, "sink.fail-on-error: 'si' is not true or false"),
+    ({"bogus": "1"}, "bogus: unknown option"),
+]
+
+
+@pytest.mark.parametrize(("connector", "given"), [("kinesis", NEW), ("kinesis-legacy", OLD)])
+@pytest.mark.parametrize(("extra", "expected"), BOTH)
+def test_wrong_options_of_both_connectors(connector, given, extra, expected):
+    assert expected in problems(connector, given | extra)
+
+
 def test_what_is_wrong_together_is_told_with_what_is_wrong_alone():
     given = NEW | {
         "source.init.position": "AT_TIMESTAMP",

@@ -20,6 +20,11 @@ from streamcore_kinesis.timestamps import DEFAULT_PATTERN, parse_timestamp
         ("1459799926", DEFAULT_PATTERN, datetime(2016, 4, 4, 19, 58, 46)),
         ("2016_04_04", "yyyy_MM_dd", datetime(2016, 4, 4)),
         ("04.04.2016 19:58", "dd.MM.yyyy HH:mm", datetime(2016, 4, 4, 19, 58)),
+        ("20160404195846", "yyyyMMddHHmmss", datetime(2016, 4, 4, 19, 58, 46)),
+        ("2016-04-04 19:58 +0200", "yyyy-MM-dd HH:mm Z", datetime(2016, 4, 4, 17, 58)),
+        ("2016-04-04 19:58 GMT", "yyyy-MM-dd HH:mm z", datetime(2016, 4, 4, 19, 58)),
+        ("4 o'clock 2016", "H 'o''clock' yyyy", datetime(2016, 1, 1, 4)),
+        ("04'2016", "MM''yyyy", datetime(2016, 4, 1)),
     ],
 )
 def test_good_timestamps(text, pattern, expected):
@@ -34,6 +39,7 @@ def test_good_timestamps(text, pattern, expected):
         ("nan", DEFAULT_PATTERN),
         ("2016-13-04T19:58:46.480Z", DEFAULT_PATTERN),
         ("2016-04-04", "InvalidPattern"),
+        ("2016-04-04", "yyyy-MM-dd'"),
     ],
 )
 def test_bad_timestamps(text, pattern):

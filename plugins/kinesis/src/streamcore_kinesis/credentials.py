@@ -39,6 +39,13 @@ class Auto(CredentialProvider):
     key_id: Secret | None = option("basic.accesskeyid", "Access key id.", default=None)
     secret: Secret | None = option("basic.secretkey", "Secret access key.", default=None)
 
+    def problems(self) -> Iterator[Problem | str]:
+        # Half of a pair is a slip; whatever else the chain finds is not what was meant.
+        if self.key_id and not self.secret:
+            yield Problem("basic.secretkey", "required with 'aws.credentials.basic.accesskeyid'")
+        if self.secret and not self.key_id:
+            yield Problem("basic.accesskeyid", "required with 'aws.credentials.basic.secretkey'")
+
     def fetch(self, scope: Mapping[str, str]) -> Credentials:
         if self.key_id and self.secret:
             return Credentials(keys(self.key_id.reveal(), self.secret.reveal()))
@@ -132,6 +139,8 @@ class AssumeRole(CredentialProvider):
     def problems(self) -> Iterator[Problem | str]:
         if not re.fullmatch(r"[\w+=,.@-]{2,64}", self.session_name):
             yield Problem("sessionName", f"'{self.session_name}' is not 2 to 64 of [\\w+=,.@-]")
+        if self.external_id and not 2 <= len(self.external_id.reveal()) <= 1224:
+            yield Problem("externalId", "must have 2 to 1224 characters")
 
     def fetch(self, scope: Mapping[str, str]) -> Credentials:
         from .client import assume_role

@@ -85,7 +85,7 @@ class SliceReader:
         if answer["Records"]:
             return True
         if empty >= _PATIENCE:
-            self._lost(f"its end at {self._part.stop} was never reached")
+            self._never_met()
             return False
         return True
 
@@ -104,6 +104,11 @@ class SliceReader:
     def _check_met(self) -> None:
         if "seq" in self._part.start and not self._met:
             self._lost(f"records from {self._part.start['seq']} on have expired")
+
+    def _never_met(self) -> None:
+        stop = self._part.stop
+        what = f"record {stop['seq']}" if "seq" in stop else "the end of the shard"
+        self._lost(f"{what}, up to which this batch reads, was never met")
 
     def _lost(self, what: str) -> None:
         if self._settings.fail_on_data_loss:

@@ -15,8 +15,10 @@ from .positions import Position, Slice
 from .retrying import Caller, pause
 from .settings import FanOut, SourceSettings
 
-_QUIET = 3
-"""Events without records, at the tip of the shard, after which a moment has surely passed."""
+_QUIET, _VERY_QUIET = 3, 30
+"""Events without records, at the tip of the shard, after which a moment has surely passed, and
+after which a record that was there when the batch was planned surely does not come.
+"""
 
 
 class SubscribedSliceReader(SliceReader):
@@ -50,6 +52,9 @@ class SubscribedSliceReader(SliceReader):
                     quiet = 0 if found or event.get("MillisBehindLatest") else quiet + 1
                     if quiet >= _QUIET and "ts" in self._part.stop:
                         self._check_met()
+                        return
+                    if quiet >= _VERY_QUIET:  # what the slice should end with has expired
+                        self._never_met()
                         return
             except StreamcoreError:
                 raise

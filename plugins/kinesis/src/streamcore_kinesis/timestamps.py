@@ -51,17 +51,25 @@ def compiled(pattern: str) -> str:
     """The regular expression of a Java date pattern; ValueError for letters it does not know."""
     out = []
     seen: set[str] = set()
-    for token in re.finditer(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z']", pattern):
+    tokens = list(re.finditer(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']", pattern))
+    if "".join(token[0] for token in tokens) != pattern:
+        raise ValueError(f'"{pattern}" has a quote that is not closed')
+    for token in tokens:
         if token[2]:
             if token[0] not in _PARTS:
-                raise ValueError(f"'{token[0]}' is not a known part of a date pattern")
+                raise ValueError(
+                    f"'{token[0]}' is not a known part of a date pattern; known are "
+                    f"{', '.join(_PARTS)}"
+                )
             field = _PARTS[token[0]].partition(">")[0]
             if field in seen:
                 raise ValueError(f"'{token[0]}' repeats another part of the date pattern")
             seen.add(field)
             out.append(_PARTS[token[0]])
-        else:
-            out.append(re.escape(token[1] if token[1] is not None else token[0]))
+        elif token[1] is None:
+            out.append(re.escape(token[0]))
+        else:  # text in quotes; two quotes are one
+            out.append(re.escape(token[1].replace("''", "'") or "'"))
     return "".join(out)
 
 
