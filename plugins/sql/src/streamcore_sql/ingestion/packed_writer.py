@@ -132,15 +132,15 @@ def packed(batches: Iterable[pa.RecordBatch], packing: Packing) -> Iterator[pa.R
     always_place = "place" in packing.columns and "key" not in packing.columns
     packer = Packer(packing.plans, packing.envelope, packing.key_style, always_place=always_place)
     normal = Normalize(packing)
-    targets = list(dict.fromkeys(t for plan in packing.plans for t in plan.targets))
-    numbers = {target: number for number, target in enumerate(targets)}
+    targets = [target for plan in packing.plans for target in plan.targets]
+    numbers = {id(target): number for number, target in enumerate(targets)}  # hashing them is slow
     topics = pa.array([target.topic for target in targets], pa.string())
     headers = pa.array([packing.headers_of(target) for target in targets], _HEADERS)
 
     def batch(messages: list[Message]) -> pa.RecordBatch:
         whole = zip(*messages, strict=True) if messages else iter([()] * 5)
         chosen, keys, values, places, kinds = whole
-        at = pa.array([numbers[target] for target in chosen], pa.int32())
+        at = pa.array(map(numbers.__getitem__, map(id, chosen)), pa.int32())
         arrays = {
             "topic": lambda: topics.take(at),
             "key": lambda: pa.array(keys, pa.binary()),
