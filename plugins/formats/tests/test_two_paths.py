@@ -52,15 +52,17 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.int64()) if far else column
 
 
-def assert_same(identifier: str, schema: pa.Schema, messages, options=None, metadata=()) -> None:
+def assert_same(
+    identifier: str, schema: pa.Schema, messages, options=None, metadata=(), columns=None
+) -> None:
     plugin = build(identifier, options)
-    exact = told(exact_only(plugin.decoder(schema, None, metadata)), messages)
+    exact = told(exact_only(plugin.decoder(schema, columns, metadata)), messages)
     for many in (1, 10**9):  # messages from which on the paths for large batches are taken
         with (
             mock.patch.object(json_layout, "_MANY", many),
             mock.patch.object(csv_read, "_MANY", many),
         ):
-            assert told(plugin.decoder(schema, None, metadata), messages) == exact
+            assert told(plugin.decoder(schema, columns, metadata), messages) == exact
 
 
 # --- values worth trying ----------------------------------------------------------------
@@ -447,7 +449,40 @@ def test_csv(schema, data, options):
     line = st.lists(cell, min_size=max(width - 1, 1), max_size=width + 1) | st.lists(
         cell, min_size=width, max_size=width
     )
-    assert_same("csv", schema, data.draw(batches(line.map(mark.join))), options)
+    columns = data.draw(st.none() | st.permutations(schema.names).map(lambda names: names[1:]))
+    messages = data.draw(batches(line.map(mark.join)))
+    assert_same("csv", schema, messages, options, columns=columns)
+
+
+SIMPLE = {
+    "BIGINT": st.integers(-(2**63), 2**63 - 1).map(str),
+    "INT": st.sampled_from(["0", "7", "-3", "007", "+1"]),
+    "DOUBLE": st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    "BOOLEAN": st.sampled_from(["true", "false"]),
+    "STRING": st.sampled_from(["a", "ä b", "", "null", "\x1f", "\x1f\x1e\x1d\x1c", 'a"b']),
+    "DATE": st.dates().map(str),
+    "TIMESTAMP(3)": st.sampled_from(["2024-01-01 00:00:00", "2024-01-01 12:00:00.5"]),
+    "DECIMAL(10, 2)": st.sampled_from(["1.5", "-2", "0.005"]),
+}
+
+
+@settings(COMMON, max_examples=150)
+@given(st.lists(st.sampled_from(list(SIMPLE)), min_size=1, max_size=7), st.data())
+def test_csv_of_usual_lines(kinds, data):
+    schema = pa.schema([arrow_field(f"c{n}", kind) for n, kind in enumerate(kinds)])
+    odd = texts | st.sampled_from(['"a,b"', '"a\nb"', '""', '"a""b"', '"1"', '"x" ', '"', "a,b"])
+    messages = []
+    for _ in range(data.draw(st.integers(1, 8))):
+        cells = [data.draw(SIMPLE[kind]) for kind in kinds]
+        if not data.draw(st.integers(0, 3)):
+            cells[data.draw(st.integers(0, len(kinds) - 1))] = data.draw(odd)
+        quoting = data.draw(st.sets(st.integers(0, len(kinds) - 1), max_size=2))
+        for at in quoting:
+            cells[at] = '"{}"'.format(cells[at].replace('"', '""'))
+        messages.append(",".join(cells).encode("utf-8", "surrogatepass"))
+    columns = data.draw(st.none() | st.permutations(schema.names).map(lambda names: names[1:]))
+    options = data.draw(st.sampled_from([{}, {}, {"null-literal": "null"}]))
+    assert_same("csv", schema, messages, options, columns=columns)
 
 
 @COMMON

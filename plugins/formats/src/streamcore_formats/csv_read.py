@@ -14,11 +14,11 @@ from pyarrow import csv as arrow_csv
 from . import texts
 from .csv import Csv
 from .csv_exact import cell_reader, exact_reader
+from .csv_few import MOST, FewLines
 from .decoding import Columns, Fast, Messages, TwoPathDecoder, doubt_everything, wanted_fields
 from .texts import Finished, each_value
 
-_MANY = 1000
-"""Messages from which on the fixed cost of Arrow's parser is earned back."""
+_MANY = MOST
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -49,7 +49,9 @@ class _LineReader:
 
     def __init__(self, plugin: Csv, schema: pa.Schema, wanted: Sequence[pa.Field]) -> None:
         self._plugin, self._count = plugin, len(schema)
-        self._finishers = [_finisher(field, plugin) for field in wanted]
+        literals = _literals(plugin)
+        self._finishers = [_finisher(field, plugin, literals) for field in wanted]
+        self._few = FewLines(plugin, schema, wanted, self._finishers, literals)
         self._places = [schema.names.index(field.name) for field in wanted]
         self._nothing = doubt_everything(wanted)
         self._grammar = _line_grammar(plugin)
@@ -59,15 +61,28 @@ class _LineReader:
 
     def __call__(self, messages: Messages) -> Columns:
         whole = self._plain_text(messages)
+        columns = None
         if whole is not None:
-            split = self._split(whole, len(messages))
-            if split is not None:
-                return self._finished(*split, range(len(messages)), len(messages))
-        kept, lines = self._well_formed(messages)
-        split = self._split(b"\n".join(lines), len(lines)) if lines else None
-        if split is None:
-            return self._nothing(messages)
-        return self._finished(*split, kept, len(messages))
+            columns = self._columns(whole, range(len(messages)), len(messages))
+        if columns is None:
+            kept, lines = self._well_formed(messages)
+            columns = self._columns(b"\n".join(lines), kept, len(messages)) if lines else None
+        return self._nothing(messages) if columns is None else columns
+
+    def _columns(self, whole: bytes, kept: Sequence[int], count: int) -> Columns | None:
+        """What the lines of the messages that were kept hold; None if they are no such lines."""
+        lines = len(kept)
+        ragged: set[int] = set()
+        finished = None
+        if lines < _MANY and lines <= MOST and _is_text(whole):
+            finished = self._few(whole, lines)
+        if finished is None:
+            split = self._split(whole, lines)
+            if split is None:
+                return None
+            cells, ragged = split
+            finished = [finish(each) for finish, each in zip(self._finishers, cells, strict=True)]
+        return _placed(finished, ragged, kept, count)
 
     # --- which messages are lines ---------------------------------------------------------
 
@@ -144,61 +159,40 @@ class _LineReader:
         delimiter, quote = self._plugin.delimiter, self._plugin.quote
         if whole.count(b"\n") != count - 1 or not _is_text(whole):  # some line holds a line feed
             return None
-        text = whole.decode()
-        if quote is None or quote not in text:
-            columns = self._cut(text, count)
-            if columns is not None:
-                return columns, set()
-            rows = [line.split(delimiter) for line in text.split("\n")]
+        lines = whole.decode().split("\n")
+        if quote is None or quote.encode() not in whole:
+            rows = [line.split(delimiter) for line in lines]
         else:
-            lines = text.split("\n")
             try:
                 rows = list(csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True))
             except csv.Error:
                 return None
         if len(rows) != count:
             return None
-        ragged: set[int] = set()
-        if set(map(len, rows)) != {self._count}:
-            ragged = {place for place, row in enumerate(rows) if len(row) != self._count}
+        ragged = {place for place, row in enumerate(rows) if len(row) != self._count}
+        if ragged:
             rows = [row for row in rows if len(row) == self._count]
         by_place: list[Any] = list(zip(*rows, strict=True)) or [()] * self._count
         return [by_place[place] for place in self._places], ragged
 
-    def _cut(self, text: str, count: int) -> list[Cells] | None:
-        """Lines without quotes, cut all at once; None where some have more or fewer cells.
 
-        Line ends become cells of their own, and have to stand behind every last cell.
-        """
-        delimiter, width = self._plugin.delimiter, self._count + 1
-        cells = text.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)
-        ends = cells[self._count :: width]
-        if len(cells) != count * width - 1 or ends.count("\n") != count - 1:
-            return None
-        return [cells[place::width] for place in self._places]
-
-    # --- from cells to columns --------------------------------------------------------------
-
-    def _finished(
-        self, columns: Sequence[Cells], ragged: set[int], kept: Sequence[int], count: int
-    ) -> Columns:
-        if ragged:
-            kept = [index for place, index in enumerate(kept) if place not in ragged]
-        bad: set[int] = set()
-        arrays = []
-        for column, finish in zip(columns, self._finishers, strict=True):
-            array, doubts = finish(column)
-            arrays.append(array)
-            bad.update(doubts)
-        if not bad and len(kept) == count:
-            return Columns(arrays)
-        if bad:
-            mask = pa.array([place not in bad for place in range(len(kept))], pa.bool_())
-            arrays = [array.filter(mask) for array in arrays]
-            kept = [index for place, index in enumerate(kept) if place not in bad]
-        sure = set(kept)
-        doubtful = [index for index in range(count) if index not in sure]
-        return Columns(arrays, doubtful, origin=pa.array(kept, pa.int32()))
+def _placed(
+    finished: Sequence[Finished], ragged: set[int], kept: Sequence[int], count: int
+) -> Columns:
+    """The columns of lines that are not ragged; all other messages are in doubt."""
+    if ragged:
+        kept = [index for place, index in enumerate(kept) if place not in ragged]
+    arrays = [array for array, _ in finished]
+    bad = {place for _, doubts in finished for place in doubts}
+    if not bad and len(kept) == count:
+        return Columns(arrays)
+    if bad:
+        mask = pa.array([place not in bad for place in range(len(kept))], pa.bool_())
+        arrays = [array.filter(mask) for array in arrays]
+        kept = [index for place, index in enumerate(kept) if place not in bad]
+    sure = set(kept)
+    doubtful = [index for index in range(count) if index not in sure]
+    return Columns(arrays, doubtful, origin=pa.array(kept, pa.int32()))
 
 
 def _is_text(data: bytes) -> bool:
@@ -227,13 +221,17 @@ def _line_grammar(plugin: Csv) -> str:
     return rf"\A(?:{cell}|)(?:{delimiter}(?:{cell}|))*\z"
 
 
-def _finisher(field: pa.Field, plugin: Csv) -> Callable[[Cells], Finished]:
+def _literals(plugin: Csv) -> list[str]:
+    """The texts that stand for NULL."""
+    literals = [] if plugin.null_literal is None else [plugin.null_literal]
+    return literals + ([""] if plugin.empty_is_null else [])
+
+
+def _finisher(field: pa.Field, plugin: Csv, literals: Sequence[str]) -> Callable[[Cells], Finished]:
     at_once = texts.column_of(field)
     few = texts.short_column_of(field)
     one = cell_reader(field, plugin)
     forgiving = plugin.ignore_parse_errors and field.nullable
-    literals = [] if plugin.null_literal is None else [plugin.null_literal]
-    literals += [""] if plugin.empty_is_null else []
 
     def finish(cells: Cells) -> Finished:
         if not isinstance(cells, pa.Array):

@@ -1,0 +1,214 @@
+"""Few lines read at once: one kernel cuts all cells, and columns of one type are read as one.
+
+What a hundred rows cost is how many kernels are called, not how many values these see.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from array import array
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from streamcore.types import sql_text
+
+from . import temporal, texts
+from .csv import Csv
+from .texts import Finished
+
+MOST = 1000
+"""Lines from which on the fixed cost of Arrow's parser is earned back."""
+
+# Called as functions, with options made once: the wrappers around them cost as much as the work.
+_SPLIT, _TAKE, _CAST, _EQUAL = map(
+    pc.get_function, ("split_pattern", "array_take", "cast", "equal")
+)
+_IN_BOUNDS = pc.TakeOptions(boundscheck=False)
+_STAND_INS = (b"\x1f", b"\x1e", b"\x1d", b"\x1c")
+
+Finish = Callable[[pa.StringArray], Finished]
+Read = Callable[[pa.StringArray, bytes], "pa.Array | None"]
+"""Reads cells, of which it is also given the text in one piece; None where it is not sure."""
+
+
+class _Group(NamedTuple):
+    """Columns of one type: their places among the wanted ones, and who reads them all at once."""
+
+    places: list[int]
+    read: Read
+
+
+class FewLines:
+    """Reads lines that have a cell for every column, and quotes only around whole cells."""
+
+    def __init__(
+        self,
+        plugin: Csv,
+        schema: pa.Schema,
+        wanted: Sequence[pa.Field],
+        finishers: Sequence[Finish],
+        literals: Sequence[str],
+    ) -> None:
+        self._delimiter, self._width = plugin.delimiter.encode(), len(schema) + 1
+        self._split = pc.SplitPatternOptions(plugin.delimiter)
+        self._quote = plugin.quote and plugin.quote.encode()
+        self._misplaced = _misplaced(plugin.delimiter, plugin.quote) if plugin.quote else None
+        self._finishers = finishers
+        self._literals = [pa.scalar(literal, pa.string()) for literal in literals]
+        self._groups = _groups(wanted)
+        order = [schema.names.index(wanted[at].name) for each in self._groups for at in each.places]
+        self._turns = [_every(self._width, place) for place in order]
+        self._ends = _every(self._width, len(schema))
+        self._last = -1, pa.array([], pa.int32())
+
+    def __call__(self, whole: bytes, count: int) -> list[Finished] | None:
+        """The columns of `count` lines of UTF-8; None if a line is not of that kind."""
+        cells = self._cells(whole, count)
+        if cells is None:
+            return None
+        _, ends, held = cells.buffers()
+        ends, data = memoryview(ends).cast("i"), held.to_pybytes()
+        last = ends[count * len(self._turns)]
+        if data[last:] != b"\n" * (count - 1):
+            return None
+        may_be_null = self._has_literal(cells)
+        found: list[Finished] = [(cells, ())] * len(self._finishers)
+        start = 0
+        for places, read in self._groups:
+            size = count * len(places)
+            part = cells.slice(start, size)
+            column = None
+            if not may_be_null or not self._has_literal(part):
+                column = read(part, data[ends[start] : ends[start + size]])
+            for at, place in zip(range(0, size, count), places, strict=True):
+                if column is None:
+                    found[place] = self._finishers[place](part.slice(at, count))
+                else:
+                    found[place] = (column.slice(at, count) if size > count else column), ()
+            start += size
+        return found
+
+    def _has_literal(self, cells: pa.StringArray) -> bool:
+        return any(_EQUAL.call([cells, literal]).true_count for literal in self._literals)
+
+    def _cells(self, whole: bytes, count: int) -> pa.StringArray | None:
+        """Column after column, those of one group side by side, and line ends after all of them.
+
+        Line ends become cells of their own, which have to stand behind every last cell.
+        """
+        delimiter, stand_in = self._delimiter, b""
+        if self._quote and self._quote in whole:
+            bare = self._unquoted(whole)
+            if bare is None:
+                return None
+            whole, stand_in = bare
+        marked = whole.replace(b"\n", delimiter + b"\n" + delimiter)
+        if len(marked) - len(whole) != 2 * (count - 1):  # some line holds a line feed
+            return None
+        cells = _SPLIT.call([_strings(1, struct.pack("2i", 0, len(marked)), marked)], self._split)
+        cells = cells.values
+        if len(cells) != count * self._width - 1:
+            return None
+        cells = _TAKE.call([cells, self._turned(count)], _IN_BOUNDS)
+        if not stand_in:
+            return cells
+        _, offsets, data = cells.buffers()
+        return _strings(len(cells), offsets, data.to_pybytes().replace(stand_in, delimiter))
+
+    def _turned(self, count: int) -> pa.Int32Array:
+        """Where the cells of columns are among those of lines."""
+        if self._last[0] != count:  # batches of one size come in a row
+            turns = [turn[: 4 * count] for turn in self._turns]
+            data = pa.py_buffer(b"".join([*turns, self._ends[: 4 * (count - 1)]]))
+            self._last = count, pa.Array.from_buffers(pa.int32(), data.size // 4, [None, data], 0)
+        return self._last[1]
+
+    def _unquoted(self, whole: bytes) -> tuple[bytes, bytes] | None:
+        """The lines without quotes, and what stands for the delimiters that were between them."""
+        assert self._quote
+        assert self._misplaced
+        stand_in = next((mark for mark in _STAND_INS if mark not in whole), None)
+        parts = whole.split(self._quote)
+        if stand_in is None or len(parts) % 2 == 0:
+            return None
+        outside, inside = (self._quote.join(parts[at::2]) for at in (0, 1))
+        if b"\n" in inside or self._misplaced(b"\n" + outside + b"\n"):
+            return None
+        parts[1::2] = inside.replace(self._delimiter, stand_in).split(self._quote)
+        return b"".join(parts), stand_in
+
+
+def _misplaced(delimiter: str, quote: str) -> Callable[[bytes], object]:
+    """Finds a cell in quotes, each shrunk to one quote, that is not all there is of its cell."""
+    end, mark = f"[{re.escape(delimiter)}\\n]", re.escape(quote)
+    return re.compile(f"{mark}(?:(?!{end})|(?<!{end}{mark}))".encode()).search
+
+
+def _every(width: int, place: int) -> bytes:
+    return array("i", range(place, width * MOST, width)).tobytes()
+
+
+def _strings(count: int, offsets: bytes | pa.Buffer, data: bytes) -> pa.StringArray:
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), count, buffers, 0)
+
+
+# --- from cells to columns ------------------------------------------------------------------
+
+
+def _groups(wanted: Sequence[pa.Field]) -> list[_Group]:
+    found: dict[str, _Group] = {}
+    for place, field in enumerate(wanted):
+        kind = sql_text(field)
+        if kind not in found:
+            found[kind] = _Group([], _reader(field))
+        found[kind].places.append(place)
+    return list(found.values())
+
+
+def _reader(field: pa.Field) -> Read:
+    """The same as `texts.column_of`, by fewer kernels."""
+    kind, types = field.type, pa.types
+    if types.is_string(kind):
+        return lambda cells, data: cells
+    cast = _caster(kind)
+    if types.is_integer(kind):  # Arrow reads hex, Java does not
+        return lambda cells, data: None if b"x" in data or b"X" in data else cast(cells)
+    if types.is_boolean(kind):  # Arrow also reads '1', '0' and capitals
+        return lambda cells, data: None if data.translate(None, b"truefals") else cast(cells)
+    if kind == pa.float64():
+        return lambda cells, data: _finite(cast(cells))
+    if types.is_timestamp(kind) and kind.tz is None and temporal.fills_unit(field):
+        return lambda cells, data: cast(cells) if _has_seconds(data, len(cells)) else None
+    at_once = texts.column_of(field)
+    return lambda cells, data: at_once(cells)
+
+
+def _caster(kind: pa.DataType) -> Callable[[pa.StringArray], pa.Array | None]:
+    """Arrow's own parser; it answers None where it refuses any of the texts."""
+    options = pc.CastOptions.safe(kind)
+
+    def cast(cells: pa.StringArray) -> pa.Array | None:
+        try:
+            return _CAST.call([cells], options)
+        except pa.ArrowInvalid:
+            return None
+
+    return cast
+
+
+def _finite(numbers: pa.Array | None) -> pa.Array | None:
+    """The numbers, if none is 'inf' or 'nan', which are Arrow's spellings."""
+    if numbers is None:
+        return None
+    data = memoryview(numbers.buffers()[1])[: 8 * len(numbers)].cast("d")
+    return numbers if math.isfinite(sum(data)) else None  # a sum too large is looked at again
+
+
+def _has_seconds(data: bytes, count: int) -> bool:
+    """Whether this many timestamps are written in full; Arrow needs no seconds, and takes a T."""
+    return b"T" not in data and data.count(b":") == 2 * count
