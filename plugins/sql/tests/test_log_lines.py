@@ -1,4 +1,4 @@
-"""What sources say of themselves is told with the ids of the query they read for."""
+"""What is said in a query, by whichever process of it, is told with the ids of that query."""
 
 import json
 import signal
@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from streamcore.testing.services.kafka import unique_name
 
@@ -94,3 +94,67 @@ def test_words_of_two_queries_say_whose_they_are_and_of_which_batch(
         noted = {line for line in err.read_text().splitlines() if line.startswith("note: ")}
         begins = {None: "", 0: ", batch 0"}
         assert noted == {f"note: {job}{begins[batch]}: {text}" for job, batch, text in words}
+
+
+JOB = """
+source:
+  type: kafka
+  topic: {topic}
+  properties.bootstrap.servers: {servers}
+  scan.startup.mode: earliest-offset
+  scan.fail-on-data-loss: false
+  value.format: debezium-json
+  tables: shop.orders
+sink:
+  type: upsert-kafka
+  properties.bootstrap.servers: {servers}
+route:
+  - source-table: shop.orders
+    sink-table: {topic}.out
+"""
+
+
+def test_words_of_a_yaml_job_and_of_its_tasks_reach_the_user_with_their_ids(
+    kafka, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path / "state"))
+    topic = kafka.create_topic(unique_name("changes"))
+    kafka.create_topic(f"{topic}.out")
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for number in range(10):
+        source = {"db": "shop", "table": "orders" if number else "others"}
+        change = {"op": "c", "after": {"id": number}, "source": source}
+        producer.produce(topic, json.dumps(change), json.dumps({"id": number}))
+    producer.flush()
+    file = tmp_path / "orders.yaml"
+    file.write_text(JOB.format(topic=topic, servers=kafka.bootstrap_servers))
+    command = [sys.executable, "-m", "streamcore.cli", "run", str(file), "--once"]
+    log = tmp_path / "state" / "logs" / "orders.jsonl"
+    left_out = "rows of 'shop.others' are left out: 'source.tables' does not name them"
+    gone = (
+        f"topic '{topic}' partition 0: offsets 0 to 5 are gone, the log begins at offset 6; "
+        "going on without them"
+    )
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"note: orders.tables, batch 0: {left_out}\n" in done.stderr
+    (checkpoint,) = (tmp_path / "state" / "jobs" / "orders").iterdir()
+    (checkpoint / "commits" / "0").unlink()  # as if it had died before the end of its batch
+    (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for deleted in admin.delete_records([TopicPartition(topic, 0, 6)]).values():
+        deleted.result(30)
+
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    (noted,) = [each for each in events if each["event"] == "note" and each["text"] == gone]
+    told = lines(log)
+    (query,) = {each["query"] for each in told if each["event"] == "started"}
+    assert (noted["job"], noted["query"], noted["batch"]) == ("orders.tables", query, 0)
+    said = {each["text"]: each for each in told if each["event"] == "log"}
+    assert set(said) >= {left_out, gone}  # beside them, producers may tell of a broker that starts
+    for each in said.values():
+        assert (each["job"], each["query"], each["batch"]) == ("orders.tables", query, 0)
+        assert each["level"] == "warning"

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from streamcore import Column, Table
+from streamcore.reports import on_behalf_of
 
 from .errors import RowRefused
 from .messages import RowPlan
@@ -63,12 +64,13 @@ class TableWriter:
         try:
             seen = self._wanted(self.seen(batch))
             for note in self._shapes.learn(seen, self._known(seen)):
-                self._warn("batch %s: %s", number, note)
+                self._warn("%s", note)
             rows, packing = self.plan(batch, [each.table for each in seen])
             self._shapes.save(packing.topics, number)
             if self._shapes.topics:
                 first = self._shapes.first_batch == number
-                self._sink.write(rows, packing, self._shapes.topics, first=first)
+                with on_behalf_of(self._name):
+                    self._sink.write(rows, packing, self._shapes.topics, first=first)
         finally:
             batch.unpersist()
 
@@ -91,8 +93,8 @@ class TableWriter:
         if fresh := [str(table) for table in others if table not in self._left_out]:
             listed = ", ".join(f"'{name}'" for name in fresh[:_NAMED])
             more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
-            text = "batch %s: rows of %s%s are left out: 'source.tables' does not name them"
-            self._warn(text, self._batch, listed, more)
+            text = "rows of %s%s are left out: 'source.tables' does not name them"
+            self._warn(text, listed, more)
             self._left_out.update(others)
         return [each for table, each in found.items() if table not in others]
 
