@@ -347,6 +347,22 @@ def test_an_endpoint_nobody_answers_at_is_said_at_once(kinesis_stream, options, 
     assert time.monotonic() - began < 60
 
 
+def test_a_certificate_that_nobody_signed_is_refused_unless_all_are_trusted(
+    kinesis, kinesis_stream, options, job
+):
+    given = options(kinesis_stream(shards=1), **FROM_START, **{"aws.endpoint": kinesis.tls_url})
+    for act in (job, lambda given: write(given, 1)):
+        with pytest.raises(
+            ConnectionFailed,
+            match=f"failed at {kinesis.tls_url}: SSL validation failed .*in AWS_CA_BUNDLE where",
+        ):
+            act(given)
+    for trusting in ("aws.trust.all.certificates", "sink.producer.verify-certificate"):
+        trusted = given | {trusting: "false" if "verify" in trusting else "true"}
+        write(trusted, 5)
+    assert numbers(everything(job(trusted))) == sorted([*range(5), *range(5)])
+
+
 @pytest.mark.parametrize(
     "error", [EndpointConnectionError(endpoint_url="x"), OSError("http://me:hunter2@host/ is away")]
 )

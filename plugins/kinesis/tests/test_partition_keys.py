@@ -24,14 +24,6 @@ def test_booleans_and_floats_are_spelled_as_java_does():
     assert spelled_keys(ROWS, ["c", "d"], "|") == ["true|1.0", "false|1.0E10"]
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_static_values_stand_in_their_place(place):
-    columns = ["a", "b", "c"]
-    expected = ["x", "1", "true"]
-    expected[place] = "fixed"
-    assert spelled_keys(ROWS, columns, "|", {columns[place]: "fixed"})[0] == "|".join(expected)
-
-
 @pytest.mark.parametrize(
     ("first", "second", "length"), [(300, 1, 256), (255, 5, 255), (254, 5, 256), (100, 100, 201)]
 )

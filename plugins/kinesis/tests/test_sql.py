@@ -124,6 +124,18 @@ def test_rows_go_from_stream_to_stream_to_stream(session, kinesis, kinesis_strea
     assert all(json.loads(r["Data"])["quantity"] == int(r["PartitionKey"]) for r in copied)
 
 
+def test_static_partition_values_stand_in_their_place(session, kinesis, kinesis_stream, where):
+    stream = kinesis_stream(shards=1)
+    session.execute(
+        "CREATE TABLE days (id BIGINT, day STRING, n INT, size DOUBLE) "
+        f"PARTITIONED BY (n, day, size) WITH {where('kinesis', stream, format='json')}"
+    )
+    insert = "INSERT INTO days PARTITION (day = 'monday') SELECT 1, 7, 1.5E10"
+    assert session.execute(insert).wait(200)
+    ((_, record),) = records(kinesis, stream)
+    assert record["PartitionKey"] == "7|monday|1.5E10"
+
+
 @pytest.mark.parametrize("connector", ["kinesis", "kinesis-legacy"])
 def test_no_statement_shows_a_key_or_an_external_id(session, where, connector):
     role = {

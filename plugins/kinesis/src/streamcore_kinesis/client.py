@@ -24,6 +24,7 @@ from botocore.exceptions import (
     NoCredentialsError,
     ProfileNotFound,
     ReadTimeoutError,
+    SSLError,
 )
 from botocore.loaders import create_loader
 from botocore.parsers import ResponseParserError
@@ -330,6 +331,11 @@ def explain(error: Exception, what: str, region: str | None, endpoint: str | Non
         return ConnectionFailed(
             f"{what} failed: nothing answers at {where}. Check 'aws.endpoint', 'aws.region' and "
             "the network between the worker and the service."
+        )
+    if isinstance(error, SSLError):
+        return ConnectionFailed(
+            f"{what} failed at {where}: {without_logins(str(error))}. Name the authority that "
+            "signed the certificate in AWS_CA_BUNDLE where the task runs."
         )
     if isinstance(error, NoCredentialsError):
         return ConnectionFailed(f"{what} failed at {where}: no credentials were found.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -43,18 +43,12 @@ def partition_problems(table: Table) -> Iterator[Problem]:
             )
 
 
-def spelled_keys(
-    rows: pa.RecordBatch,
-    columns: Sequence[str],
-    delimiter: str,
-    static: Mapping[str, str] | None = None,
-) -> list[str]:
-    """One key per row: the columns' texts in clause order, joined, at most 256 characters long."""
-    fixed = static or {}
-    texts = [
-        [fixed[name]] * rows.num_rows if name in fixed else _texts(rows.column(name))
-        for name in columns
-    ]
+def spelled_keys(rows: pa.RecordBatch, columns: Sequence[str], delimiter: str) -> list[str]:
+    """One key per row: the columns' texts in clause order, joined, at most 256 characters long.
+
+    A static value of `INSERT INTO … PARTITION` is a column like any other by now.
+    """
+    texts = [_texts(rows.column(name)) for name in columns]
     return [_joined(values, delimiter) for values in zip(*texts, strict=True)]
 
 

@@ -57,7 +57,7 @@ class KinesisEmulator(KinesisAddress, Service):
         self._proxy_process: Process | None = None
         self._proxy: FaultProxy | None = None
         self._workspace: Workspace | None = None
-        self.direct_port = 0
+        self.direct_port = self.tls_port = 0
 
     @property
     def proxy(self) -> FaultProxy:
@@ -86,6 +86,11 @@ class KinesisEmulator(KinesisAddress, Service):
         return f"http://{HOST}:{self.direct_port}"
 
     @property
+    def tls_url(self) -> str:
+        """The emulator itself, with a certificate that nobody trusts."""
+        return f"https://{HOST}:{self.tls_port}"
+
+    @property
     def faults(self) -> Faults:
         return self.proxy.fate.faults
 
@@ -96,10 +101,10 @@ class KinesisEmulator(KinesisAddress, Service):
     def start(self) -> Self:
         package = EMULATOR.path() / "node_modules" / "kinesis-local"
         self._workspace = Workspace("kinesis", self._detached)
-        self.direct_port, tls_port = free_port(), free_port()
+        self.direct_port, self.tls_port = free_port(), free_port()
         ports = {
             "KINESIS_MOCK_PLAIN_PORT": str(self.direct_port),
-            "KINESIS_MOCK_TLS_PORT": str(tls_port),
+            "KINESIS_MOCK_TLS_PORT": str(self.tls_port),
             "KINESIS_MOCK_CERT_PATH": str(package / "server.json"),
         }
         with as_file(files(__package__) / "loopback.js") as preload:
