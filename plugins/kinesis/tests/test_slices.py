@@ -103,6 +103,34 @@ def test_splits_and_merges_lose_nothing_and_keep_the_order_of_keys(
     assert len(client.list_shards(StreamName=stream)["Shards"]) > 2
 
 
+def test_a_split_of_a_split_and_their_merge_are_read_in_order_in_one_go(
+    kinesis, kinesis_stream, options, job
+):
+    stream = kinesis_stream(shards=1)
+    client, sent = kinesis.client(), 0
+    for split in (True, True, False, None):
+        keys = [f"k{n % 7}" for n in range(sent, sent + 35)]
+        lines = [json.dumps({"n": sent + n, "key": key}).encode() for n, key in enumerate(keys)]
+        client.put_records(
+            StreamName=stream,
+            Records=[
+                {"Data": data, "PartitionKey": key} for data, key in zip(lines, keys, strict=True)
+            ],
+        )
+        sent += 35
+        if split is not None:
+            reshard(client, stream, split)
+    run = job(options(stream, **{"source.init.position": "TRIM_HORIZON"}))
+    run.reader.prepareForTriggerAvailableNow()
+    rows = []
+    while (found := run.step()) is not None:
+        rows += found
+    check(rows, sent)
+    named = {shard["ShardId"] for shard in client.list_shards(StreamName=stream)["Shards"]}
+    assert len(named) == 6
+    assert len(run.offset["shards"]) == 2  # those that ended have left
+
+
 def reshard(client, stream, split):
     shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
     shards.sort(key=lambda s: int(s["HashKeyRange"]["StartingHashKey"]))
