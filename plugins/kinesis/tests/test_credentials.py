@@ -248,7 +248,7 @@ def test_a_process_that_was_forked_has_connections_of_its_own():
 
 
 def test_keys_that_are_rotated_in_a_file_reach_a_query_that_runs(
-    kinesis, kinesis_stream, options, job, tmp_path, monkeypatch, clean
+    kinesis, kinesis_stream, options, job, tmp_path, monkeypatch, clean, caplog
 ):
     monkeypatch.setattr(probing, "_ASKED_AGAIN", 0)
     file = tmp_path / "credentials"
@@ -270,6 +270,9 @@ def test_keys_that_are_rotated_in_a_file_reach_a_query_that_runs(
         run.step()
         used.append(run.reader._stream._caller.client._request_signer._credentials.access_key)
     assert used == ["123456789012", "210987654321"]
+    file.unlink()
+    run.step()  # with what was found before
+    assert "reading goes on with the credentials found before: profile 'default' has" in caplog.text
 
 
 def test_a_profile_whose_process_gives_keys_for_a_while_is_renewed(tmp_path, clean):

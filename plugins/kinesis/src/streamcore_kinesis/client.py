@@ -93,7 +93,8 @@ def _client(
     return client
 
 
-os.register_at_fork(after_in_child=_client.cache_clear)  # connections belong to one process
+if hasattr(os, "register_at_fork"):  # connections belong to one process
+    os.register_at_fork(after_in_child=_client.cache_clear)
 
 
 @functools.lru_cache(maxsize=16)

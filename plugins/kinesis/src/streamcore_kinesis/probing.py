@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 
-from streamcore import DataLossError
+from streamcore import DataLossError, StreamcoreError
 
 from .client import explain, kinesis
 from .consumers import Consumer
@@ -71,6 +71,16 @@ class Stream:
         endpoint = self._settings.endpoint
         return kinesis(endpoint.provider, endpoint.region, endpoint.url, verify=endpoint.verify)
 
+    def _ask_again(self) -> None:
+        """Go on with what the provider finds now; while it finds nothing, with what it found."""
+        if time.monotonic() - self._asked_at < _ASKED_AGAIN:
+            return
+        self._asked_at = time.monotonic()
+        try:
+            self._caller.client = self._connected()
+        except StreamcoreError as error:
+            log.warning("reading goes on with the credentials found before: %s", error)
+
     # --- the service's clock and shards ---------------------------------------------
 
     def now(self) -> int:
@@ -96,8 +106,7 @@ class Stream:
         if only:
             return self._list(ShardFilter=only)
         if fresh or not self._shards or age >= self._settings.discovery.total_seconds():
-            if time.monotonic() - self._asked_at >= _ASKED_AGAIN:
-                self._caller.client, self._asked_at = self._connected(), time.monotonic()
+            self._ask_again()
             self._shards = self._list()
             self._listed_at = time.monotonic()
         return self._shards
