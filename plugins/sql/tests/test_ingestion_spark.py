@@ -188,8 +188,8 @@ def test_rows_of_tables_that_the_file_does_not_name_are_told_of_once(spark, capl
     assert batches.writer._wanted(seen) == seen[:1]
     assert [(record.job, record.batch) for record in caplog.records] == [("job.tables", 7)]
     assert [record.getMessage() for record in caplog.records] == [
-        "batch 7: rows of 'shop.b', 'shop.c', 'shop.d', 'shop.e', 'shop.f' and 2 more are left "
-        "out: 'source.tables' does not name them"
+        "rows of 'shop.b', 'shop.c', 'shop.d', 'shop.e', 'shop.f' and 2 more are left out: "
+        "'source.tables' does not name them"
     ]
 
 
