@@ -75,7 +75,7 @@ class FewLines:
         last = ends[count * len(self._turns)]
         if data[last:] != b"\n" * (count - 1):
             return None
-        may_be_null = self._has_literal(cells)
+        may_be_null = self._literals and self._has_literal(cells)
         found: list[Finished] = [(cells, ())] * len(self._finishers)
         start = 0
         for places, read in self._groups:
@@ -84,11 +84,11 @@ class FewLines:
             column = None
             if not may_be_null or not self._has_literal(part):
                 column = read(part, data[ends[start] : ends[start + size]])
-            for at, place in zip(range(0, size, count), places, strict=True):
+            for at, place in enumerate(places):
                 if column is None:
-                    found[place] = self._finishers[place](part.slice(at, count))
+                    found[place] = self._finishers[place](part.slice(at * count, count))
                 else:
-                    found[place] = (column.slice(at, count) if size > count else column), ()
+                    found[place] = column.slice(at * count, count), ()
             start += size
         return found
 
@@ -100,12 +100,12 @@ class FewLines:
 
         Line ends become cells of their own, which have to stand behind every last cell.
         """
-        delimiter, stand_in = self._delimiter, b""
+        delimiter, hidden = self._delimiter, b""
         if self._quote and self._quote in whole:
-            bare = self._unquoted(whole)
+            bare = self._unquoted(whole, self._quote)
             if bare is None:
                 return None
-            whole, stand_in = bare
+            whole, hidden = bare
         marked = whole.replace(b"\n", delimiter + b"\n" + delimiter)
         if len(marked) - len(whole) != 2 * (count - 1):  # some line holds a line feed
             return None
@@ -114,10 +114,10 @@ class FewLines:
         if len(cells) != count * self._width - 1:
             return None
         cells = _TAKE.call([cells, self._turned(count)], _IN_BOUNDS)
-        if not stand_in:
+        if not hidden:
             return cells
         _, offsets, data = cells.buffers()
-        return _strings(len(cells), offsets, data.to_pybytes().replace(stand_in, delimiter))
+        return _strings(len(cells), offsets, data.to_pybytes().translate(hidden))
 
     def _turned(self, count: int) -> pa.Int32Array:
         """Where the cells of columns are among those of lines."""
@@ -127,19 +127,27 @@ class FewLines:
             self._last = count, pa.Array.from_buffers(pa.int32(), data.size // 4, [None, data], 0)
         return self._last[1]
 
-    def _unquoted(self, whole: bytes) -> tuple[bytes, bytes] | None:
-        """The lines without quotes, and what stands for the delimiters that were between them."""
-        assert self._quote
-        assert self._misplaced
-        stand_in = next((mark for mark in _STAND_INS if mark not in whole), None)
-        parts = whole.split(self._quote)
-        if stand_in is None or len(parts) % 2 == 0:
+    def _unquoted(self, whole: bytes, quote: bytes) -> tuple[bytes, bytes] | None:
+        """The lines without quotes, and the table that brings back what they hid."""
+        free = [mark for mark in _STAND_INS if mark not in whole][:2]
+        if len(free) < 2:
             return None
-        outside, inside = (self._quote.join(parts[at::2]) for at in (0, 1))
-        if b"\n" in inside or self._misplaced(b"\n" + outside + b"\n"):
+        bare = self._bare(whole, quote, *free)
+        if bare is None:
+            bare = self._bare(whole.replace(quote * 2, free[1]), quote, *free)
+        table = bytes.maketrans(b"".join(free), self._delimiter + quote)
+        return None if bare is None else (bare, table)
+
+    def _bare(self, whole: bytes, quote: bytes, inner: bytes, doubled: bytes) -> bytes | None:
+        """Lines whose inner delimiters are `inner`, if doubled quotes stand between others only."""
+        parts = whole.split(quote)
+        outside, inside = (quote.join(parts[at::2]) for at in (0, 1))
+        if len(parts) % 2 == 0 or b"\n" in inside or doubled in outside:
             return None
-        parts[1::2] = inside.replace(self._delimiter, stand_in).split(self._quote)
-        return b"".join(parts), stand_in
+        if self._misplaced is None or self._misplaced(b"\n" + outside + b"\n"):
+            return None
+        parts[1::2] = inside.replace(self._delimiter, inner).split(quote)
+        return b"".join(parts)
 
 
 def _misplaced(delimiter: str, quote: str) -> Callable[[bytes], object]:

@@ -58,6 +58,7 @@ class _LineReader:
         quote, escape = (mark and mark.encode() for mark in (plugin.quote, plugin.escape_character))
         self._special = [mark for mark in (b"\r", escape, quote) if mark]
         self._special_to_few = [mark for mark in (b"\r", escape) if mark]
+        self._starts_anyhow = not plugin.allow_comments and not plugin.trim_spaces
 
     def __call__(self, messages: Messages) -> Columns:
         whole = self._plain_text(messages)
@@ -91,12 +92,12 @@ class _LineReader:
 
         Python's strict reader takes and refuses quotes as the grammar does, Arrow's does not.
         """
-        if self._plugin.allow_comments or self._plugin.trim_spaces or not all(messages):
+        if not self._starts_anyhow or not all(messages):
             return None
         whole = b"\n".join(messages)  # type: ignore[arg-type]
-        special = self._special if len(messages) >= _MANY else self._special_to_few
-        if any(mark in whole for mark in special):
-            return None
+        for mark in self._special if len(messages) >= _MANY else self._special_to_few:
+            if mark in whole:
+                return None
         return None if _BOM[:1] in whole and _BOM in whole else whole
 
     def _well_formed(self, messages: Messages) -> tuple[Sequence[int], Sequence[bytes]]:
@@ -180,10 +181,10 @@ def _placed(
     finished: Sequence[Finished], ragged: set[int], kept: Sequence[int], count: int
 ) -> Columns:
     """The columns of lines that are not ragged; all other messages are in doubt."""
+    arrays = [array for array, _ in finished]
     if ragged:
         kept = [index for place, index in enumerate(kept) if place not in ragged]
-    arrays = [array for array, _ in finished]
-    bad = {place for _, doubts in finished for place in doubts}
+    bad = set().union(*[doubts for _, doubts in finished])
     if not bad and len(kept) == count:
         return Columns(arrays)
     if bad:
