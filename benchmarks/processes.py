@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -37,6 +40,33 @@ def cpu_seconds(pids: set[int]) -> float:
         if fields := _stat(pid):
             total += sum(int(field) for field in fields[11:15])
     return total / _TICKS
+
+
+class Family:
+    """A process and all that it has started by now, held so that no other can be mistaken for it.
+
+    Its children find other parents when it ends, and could not be found then.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._held: list[int] = []
+        for pid in tree(root):
+            with contextlib.suppress(ProcessLookupError):
+                self._held.append(os.pidfd_open(pid))
+
+    def end(self, patience: float) -> None:
+        """Wait for all of them to end; kill those that have not by then."""
+        deadline = time.monotonic() + patience
+        for handle in self._held:
+            if not _ended(handle, max(0.0, deadline - time.monotonic())):
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+                _ended(handle, 10)
+            os.close(handle)
+
+
+def _ended(handle: int, patience: float) -> bool:
+    return bool(select.select([handle], [], [], patience)[0])
 
 
 def is_python_worker(pid: int) -> bool:

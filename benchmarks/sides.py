@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 from .measure import BenchmarkError, Run
 from .peers import flink, spark_kafka
-from .processes import watched
+from .processes import Family, watched
 
 LIMIT = 900.0
 """Seconds after which a job is given up, and its process ended: a sitting ends by itself."""
+PATIENCE = 20.0
+"""Seconds for an idle side to end in order."""
 _JAVA = [
     "--add-opens=java.base/java.util=ALL-UNNAMED",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
@@ -30,8 +32,10 @@ class _Side:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        self._busy = True
         try:
             self._expect("ready")
+            self._busy = False
         except BaseException:  # nobody else could end it
             self.close()
             raise
@@ -41,25 +45,30 @@ class _Side:
         return self._process.poll() is None
 
     def close(self) -> None:
+        """End it and all that it has started: in order if it is idle, else at once."""
+        family = Family(self._process.pid) if self.alive else None
         assert self._process.stdin is not None
-        self._process.stdin.close()
-        deadline = time.monotonic() + 20
-        while self.alive and time.monotonic() < deadline:
-            time.sleep(0.1)
-        if self.alive:
-            self._process.kill()
+        with contextlib.suppress(OSError):  # it ends by itself just now
+            self._process.stdin.close()
+        if family:
+            family.end(0 if self._busy else PATIENCE)
         self._process.wait()
 
     def _answer(self, question: str, *starts: str) -> str:
         assert self._process.stdin is not None
-        limit = threading.Timer(LIMIT, self._process.kill)
+        limit = threading.Timer(LIMIT, self.close)
         limit.start()
+        self._busy = True
         try:
             self._process.stdin.write(question + "\n")
             self._process.stdin.flush()
-            return self._expect(*starts)
+            answer = self._expect(*starts)
+        except BrokenPipeError:
+            raise BenchmarkError(f"a side ended with status {self._process.wait()}") from None
         finally:
             limit.cancel()
+        self._busy = False
+        return answer
 
     def _expect(self, *starts: str) -> str:
         assert self._process.stdout is not None

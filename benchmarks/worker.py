@@ -28,6 +28,7 @@ def main() -> None:
             answer = getattr(jobs, name)(spark, **asked["arguments"])
         except Exception as failure:
             traceback.print_exc()
+            spark.range(1).count()  # without its JVM this process ends, and another takes its place
             answer = {"failed": str(failure)[:2000]}
         print(json.dumps(answer), flush=True)
     spark.stop()
