@@ -20,9 +20,9 @@ LEAST = 0.6
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """Both in this process, one after the other."""
-    rows = setting.fewer
+    rows = min(setting.rows, 2 * setting.fewer)
 
-    def sides() -> dict[str, Callable[[], Run]]:
+    def sides(rows: int) -> dict[str, Callable[[], Run]]:
         topic = setting.topic("json", rows)
         return {
             "streamcore": partial(_fetch, setting.servers, topic, rows),
@@ -31,7 +31,8 @@ def cases(setting: Setting) -> Iterator[Plan]:
 
     what = f"Kafka messages to Arrow, none decoded, one process, {rows:,} messages, 4 partitions"
     note = f"At least {LEAST} of bare consume is wanted."
-    yield Plan("consumer-loop", what, sides, setting.runs, setting.warmups, note=note)
+    times, warming = (setting.runs, setting.warmups), partial(sides, setting.sample)
+    yield Plan("consumer-loop", what, partial(sides, rows), *times, note=note, warming=warming)
 
 
 def _fetch(servers: str, topic: str, rows: int) -> Run:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .measure import BenchmarkError
-
 COLUMNS = {
     "user_id": "BIGINT",
     "item_id": "BIGINT",
@@ -176,47 +174,3 @@ def sums(shape: dict[str, str], columns: Sequence[str], *, spark: bool) -> list[
         "BOOLEAN": "SUM(CASE WHEN {0} THEN 1 ELSE 0 END)",
     }
     return ["COUNT(*)", *(by_kind[shape[name]].format(name) for name in columns)]
-
-
-def produce(
-    servers: str,
-    topic: str,
-    encode: Callable[[Event], bytes],
-    count: int,
-    partitions: int = 4,
-    distinct: int = 200_000,
-) -> None:
-    """Fill a topic: distinct messages repeated, so that making them is not the benchmark.
-
-    Message n goes to partition n modulo their number.
-    """
-    from confluent_kafka import Producer
-
-    producer = Producer(
-        {
-            "bootstrap.servers": servers,
-            "linger.ms": 50,
-            "batch.size": 1_000_000,
-            "queue.buffering.max.messages": 1_000_000,
-            "queue.buffering.max.kbytes": 1_000_000,
-        }
-    )
-    distinct = min(count, distinct // partitions * partitions or distinct)
-    messages = [{"value": encode(event)} for event in events(distinct)]
-    at_once = max(1, min(5_000, _PORTION // len(messages[0]["value"])))
-    for first in range(0, count, distinct):
-        some = messages[: count - first]
-        for partition in range(partitions):
-            mine = some[partition::partitions]
-            for start in range(0, len(mine), at_once):
-                portion = mine[start : start + at_once]
-                while len(producer) > 50 * at_once:  # the queue is far from full
-                    producer.poll(0.01)
-                if producer.produce_batch(topic, portion, partition=partition) != len(portion):
-                    raise BenchmarkError(f"{topic}: the producer refused messages")
-    if left := producer.flush(120):
-        raise BenchmarkError(f"{topic}: {left} messages were not delivered")
-
-
-_PORTION = 10_000_000
-"""Bytes handed to the producer at once."""

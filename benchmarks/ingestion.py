@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import NewTopic
 from pyspark.sql import SparkSession
 from streamcore_sql import Session
 from streamcore_sql.ingestion.planning import prepare_job
@@ -67,6 +68,7 @@ def cases(setting: Setting) -> Iterator[Plan]:
             partial(_sides, setting, rows, JOB + more),
             setting.runs,
             setting.warmups,
+            warming=partial(_sides, setting, rows // 5, JOB + more),
             note=f"At least {LEAST:.2f} of one table is wanted.",
         )
 
@@ -88,20 +90,22 @@ def _run(setting: Setting, rows: int, tables: int, text: str) -> Run:
     if text == SQL:
         targets = [f"{source}.sql"]
     topic = _filled(setting, rows, tables)
-    for name in targets:
-        setting.broker.create_topic(name, 2)
+    admin = setting.broker.admin()
+    made = admin.create_topics([NewTopic(name, 2) for name in targets], operation_timeout=30)
+    for future in made.values():
+        future.result()
     given = {"brokers": setting.servers, "source": topic, "target": source}
     done = setting.ours.run("ingestion.routed", text=text, rows=rows, given=given)
-    found = sum(written(setting.servers, name, 2) for name in targets)
-    for name in targets:
-        setting.broker.delete_topic(name)
+    found = written(setting.servers, *targets, partitions=2)
+    for future in admin.delete_topics(targets, operation_timeout=30).values():
+        future.result()
     if found != rows:
         raise BenchmarkError(f"{found} of {rows} changes are in {tables} topics")
     return done
 
 
 def _filled(setting: Setting, rows: int, tables: int) -> str:
-    topic = f"bench-changes-{tables}"
+    topic = f"bench-{rows}-changes-{tables}"
     if topic not in _topics:
         _topics.add(topic)
         setting.broker.create_topic(topic, 2)

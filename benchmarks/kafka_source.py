@@ -23,13 +23,13 @@ SET 'table.exec.mini-batch.size' = '100000';
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """JSON in full, then every other format, then two columns of eight and of forty."""
-    yield _plan(setting, Source("json", ALL, setting.rows), "bare consume", setting.warmups)
-    for name in ("csv", "avro"):
-        yield _plan(setting, Source(name, ALL, 2 * setting.fewer))
-    for name in ("avro-confluent", "debezium-json"):
-        yield _plan(setting, Source(name, ALL, setting.fewer))
-    yield _plan(setting, Source("json", NARROW, setting.fewer), "all columns")
-    yield _plan(setting, Source("wide", NARROW_WIDE, setting.fewer // 6), "all columns")
+    tenth = setting.fewer // 10
+    cold = Source("json", ALL, setting.fewer)  # no side has read anything before
+    yield _plan(setting, Source("json", ALL, setting.rows), "bare consume", warming=cold)
+    for name, tenths in {"csv": 15, "avro": 20, "avro-confluent": 12, "debezium-json": 7}.items():
+        yield _plan(setting, Source(name, ALL, tenths * tenth))
+    yield _plan(setting, Source("json", NARROW, 10 * tenth), "all columns")
+    yield _plan(setting, Source("wide", NARROW_WIDE, 3 * tenth), "all columns")
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ class Source:
         return WIDE if self.format_name == "wide" else COLUMNS
 
 
-def _plan(setting: Setting, source: Source, also: str = "", warmups: int = 0) -> Plan:
-    """The check warms each side up; only the first case, with cold JVMs, needs more."""
+def _plan(setting: Setting, source: Source, also: str = "", warming: Source | None = None) -> Plan:
     few, many = len(source.columns), len(source.shape)
     some = "" if few == many else f", {few} of {many} columns"
     return Plan(
@@ -58,17 +57,17 @@ def _plan(setting: Setting, source: Source, also: str = "", warmups: int = 0) ->
         f"Kafka {source.kind}{some} to rows, {source.rows:,} messages, 4 partitions",
         partial(_checked, setting, source, also),
         setting.runs,
-        warmups,
-        warming=partial(_sides, setting, _sample(setting, source), also),
+        setting.warmups,
+        warming=partial(_sides, setting, warming or _sample(setting, source), also),
     )
 
 
 def _sample(setting: Setting, source: Source) -> Source:
-    return replace(source, rows=min(source.rows, setting.fewer))
+    return replace(source, rows=min(source.rows, setting.sample))
 
 
 def _checked(setting: Setting, source: Source, also: str) -> dict[str, Callable[[], Run]]:
-    """The sides, after they were seen to read the same rows of a topic of no more than `fewer`."""
+    """The sides, after they were seen to read the same rows of a topic of no more than `sample`."""
     sample = _sample(setting, source)
     asked = _asked(setting, sample)
     found = {

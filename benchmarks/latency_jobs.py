@@ -16,7 +16,7 @@ from streamcore.spark.types import spark_schema
 from .jobs import Answer
 
 TABLE = Table((Column("n", "BIGINT"), Column("sent", "BIGINT")), "relay")
-_WARM = 2.0
+_WARM = 1.0
 
 
 def relay_ours(

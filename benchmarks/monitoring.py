@@ -93,13 +93,14 @@ def seen(running: Session, folder: str) -> Iterator[None]:
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """With everything on, and with nothing."""
-    rows = setting.fewer // 2
+    rows = 4 * setting.fewer // 10
     yield Plan(
         "monitoring",
         f"a job on {rows:,} messages in batches of {BATCH:,}, seen and unseen",
         partial(_sides, setting, rows),
         setting.runs,
         setting.warmups,
+        warming=partial(_sides, setting, setting.sample),
         note=f"At least {LEAST} of the unseen job's pace is wanted.",
     )
 

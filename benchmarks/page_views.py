@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from .data import Event
-from .data import produce as fill
 from .measure import BenchmarkError, Plan, Run
-from .pipelines import latest, sides
+from .pipelines import latest, sides, untold
 from .setting import Setting
 
 USERS = 10_000
@@ -37,7 +36,6 @@ SET 'table.exec.mini-batch.enabled' = 'true';
 SET 'table.exec.mini-batch.allow-latency' = '1 s';
 SET 'table.exec.mini-batch.size' = '100000';
 """
-TOPIC = "bench-pageviews"
 
 
 def cases(setting: Setting) -> Iterator[Plan]:
@@ -46,16 +44,18 @@ def cases(setting: Setting) -> Iterator[Plan]:
     yield Plan(
         "page-views",
         f"Page views and visitors per region, topic to upsert topic, {rows:,} views",
-        partial(_sides, setting, rows),
+        partial(_sides, setting, rows, untold),
         setting.runs,
         setting.warmups,
+        warming=partial(_sides, setting, setting.sample),
         note="Flink tells each change of an aggregate by default; a micro-batch tells the last "
         "one, and so does Flink with mini-batches.",
     )
 
 
-def _sides(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
-    setting.broker.create_topic(TOPIC, 4)
+def _sides(
+    setting: Setting, rows: int, outcome: Callable[[str], str] | None = None
+) -> dict[str, Callable[[], Run]]:
     dice = random.Random(7)
 
     def view(event: Event) -> bytes:
@@ -71,6 +71,6 @@ def _sides(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
             raise BenchmarkError(f"page views: {final} do not add up to {rows}")
         return json.dumps(sorted(final, key=lambda row: row["user_region"]), sort_keys=True)
 
-    fill(setting.servers, TOPIC, view, rows)
+    topic = setting.filled(f"bench-views-{rows}", view, rows, seed="bench-views")
     variants = {"mini-batch": MINI_BATCH}
-    return sides(setting, SCRIPT, rows, counted, variants, source=TOPIC)
+    return sides(setting, SCRIPT, rows, outcome or counted, variants, source=topic)

@@ -11,7 +11,7 @@ from .setting import Setting
 
 PARTITIONS = (1, 16, 64)
 """Beside the 4 of every other case."""
-SIZES = {100: 1, 1_000: 4, 100_000: 120}
+SIZES = {100: 1, 1_000: 4, 100_000: 150}
 """Bytes of a message, and by how much fewer of them are enough."""
 LENGTHS = (1_000_000, 12_000_000, 50_000_000)
 
@@ -39,7 +39,8 @@ def _plan(setting: Setting, format_name: str, rows: int, partitions: int, text: 
     name = f"scaling-{text.replace(',', '').replace(' ', '-')}"
     what = f"Kafka json to rows, {rows:,} messages, {text}"
     sides = partial(_sides, setting, format_name, rows, partitions)
-    return Plan(name, what, sides, setting.runs, setting.warmups)
+    warming = partial(_sides, setting, "json", setting.sample, 4)
+    return Plan(name, what, sides, setting.runs, setting.warmups, warming=warming)
 
 
 def _sides(

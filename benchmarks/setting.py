@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from streamcore.testing.services import KafkaBroker, SchemaRegistry
 from streamcore.testing.services.kinesis import KinesisEmulator
 
-from .data import AVRO_SCHEMA, encoder, produce
+from .data import AVRO_SCHEMA, Event, encoder
+from .filling import DISTINCT, produce, repeat
 from .sides import FlinkSide, SparkSide
 
 
@@ -24,6 +25,8 @@ class Setting:
     """Messages of the one large topic."""
     fewer: int
     """Messages of the other cases."""
+    sample: int
+    """Messages that sides are compared on and warmed up with."""
     runs: int
     warmups: int
     cores: int
@@ -48,16 +51,40 @@ class Setting:
         )
 
     def grown(self, name: str, format_name: str, rows: int, partitions: int = 4) -> str:
-        """A topic that holds this many events by now: what is missing is added."""
+        """A topic that holds this many events by now."""
+        number = self._schema_id if format_name == "avro-confluent" else None
+        distinct = DISTINCT // partitions * partitions
+        if format_name.startswith("json-"):  # of large ones a few are enough, and fit into memory
+            distinct = min(distinct, max(2_000, 40_000_000 // int(format_name[5:])))
+        seed = f"bench-{format_name}-{distinct}-{partitions}"
+        return self.filled(name, encoder(format_name, number), rows, partitions, distinct, seed)
+
+    def filled(
+        self,
+        name: str,
+        write: Callable[[Event], bytes],
+        rows: int,
+        partitions: int = 4,
+        distinct: int = DISTINCT,
+        seed: str = "",
+    ) -> str:
+        """A topic that holds this many messages by now: what is missing is added.
+
+        Those that differ are written once, to the topic `seed`, and repeated from there.
+        """
+        seed = seed or f"{name}-seed"
         if name not in self._topics:
             self.broker.create_topic(name, partitions)
-        number = self._schema_id if format_name == "avro-confluent" else None
-        large = format_name.startswith("json-")  # a few are enough, and fit into memory
-        missing = rows - self._topics.get(name, 0)
-        if missing > 0:
-            write = encoder(format_name, number)
-            produce(self.servers, name, write, missing, partitions, 2_000 if large else 200_000)
-            self._topics[name] = rows
+            self._topics[name] = 0
+        rounds, left = divmod(max(0, rows - self._topics[name]), distinct)
+        if rounds and name != seed:
+            self.filled(seed, write, distinct, partitions, distinct, seed)
+            repeat(self.broker, seed, name, partitions, rounds)
+        else:
+            left += rounds * distinct
+        if left:
+            produce(self.servers, name, write, left, partitions)
+        self._topics[name] = max(rows, self._topics[name])
         return name
 
     @functools.cached_property
@@ -107,7 +134,8 @@ def sitting(
     with ExitStack() as stack:
         yield Setting(
             rows=many,
-            fewer=min(many, 150_000 if quick else 1_000_000),
+            fewer=(fewer := min(many, 150_000 if quick else 800_000)),
+            sample=min(fewer, 200_000),
             runs=runs or (3 if quick else 5),
             warmups=1,
             cores=os.cpu_count() or 2,

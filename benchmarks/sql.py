@@ -36,13 +36,12 @@ def cases(setting: Setting) -> Iterator[Plan]:
         some, all_of_them = read("read_sql", NARROW, rows), read("read_sql", ALL, rows)
         return {"2 columns": some, "SELECT *": all_of_them}
 
-    few = setting.fewer
-    many = min(setting.rows, 4 * few)  # so that starting the query hardly counts
+    many = min(setting.rows, 2 * setting.fewer)
     for name, what, sides in (
         ("sql-overhead", f"SELECT * FROM {many:,} messages, as SQL and as a DataFrame", overhead),
         ("sql-2-of-8", f"SELECT 2 of 8 columns of {many:,} messages, and all of them", narrow),
     ):
-        warming = partial(sides, few)
+        warming = partial(sides, setting.sample)
         yield Plan(name, what, partial(sides, many), *times, note=NOTE, warming=warming)
     what = f"{TABLES:,} CREATE TABLEs parsed, per second of CPU (rows are statements)"
     yield Plan("sql-parse", what, lambda: {"streamcore": _parsed}, *times)

@@ -14,11 +14,13 @@ from typing import Any
 
 from . import pipelines
 from .measure import BenchmarkError, Plan, Run
-from .pipelines import latest, written
+from .pipelines import latest, untold, written
 from .setting import Setting
 
+Outcome = Callable[[str], str]
+"""What a target came to."""
 KEYS = 20_000
-BATCHES = {50_000: 8, 1_000_000: 2}
+BATCHES = {50_000: 5, 1_000_000: 2}
 """Sizes of micro-batches, and how many of them, so that starting the query hardly counts."""
 UPSERTS = """
 CREATE TABLE {name} (id BIGINT, name STRING, n BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH (
@@ -45,35 +47,60 @@ _topics: set[str] = set()
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """Writing and reading beside the kafka connector, the buffer, then normalisation."""
-    rows, times = setting.fewer // 2, (setting.runs, setting.warmups)
+    rows = 7 * setting.fewer // 10
     what = f"{rows:,} upserts to Kafka json, with a key"
-    yield Plan("upsert-sink", what, partial(_writing, setting, rows), *times)
+    yield _plan(setting, "upsert-sink", what, rows, _writing)
     what = f"{rows:,} upserts of {rows // 10:,} keys to Kafka json"
-    yield Plan("upsert-buffer", what, partial(_buffered, setting, rows), *times)
+    yield _plan(setting, "upsert-buffer", what, rows, _buffered)
     what = f"Kafka json, key and value, to upserts, {rows:,} messages, nothing kept"
-    yield Plan("upsert-source", what, partial(_reading, setting, rows), *times)
+    yield _plan(setting, "upsert-source", what, rows, _reading)
     for batch, batches in BATCHES.items():
         what = f"a full changelog of {KEYS:,} keys, micro-batches of {batch:,} messages"
-        sides = partial(_normalizing, setting, batch, batches)
-        yield Plan(f"upsert-normalize-{batch}", what, sides, *times)
+        yield Plan(
+            f"upsert-normalize-{batch}",
+            what,
+            partial(_normalizing, setting, batch, batches),
+            setting.runs,
+            setting.warmups,
+            warming=partial(_normalizing, setting, min(batch, setting.sample), 1),
+        )
     what = f"{rows:,} messages of {KEYS:,} keys, topic to upsert topic"
-    yield Plan("upsert-from-topic", what, partial(_from_plain, setting, rows), *times)
+    yield _plan(setting, "upsert-from-topic", what, rows, _from_plain)
     what = f"{rows:,} upserts of {KEYS:,} keys, upsert topic to upsert topic by a full changelog"
-    yield Plan("upsert-to-upsert", what, partial(_from_upserts, setting, rows), *times)
+    yield _plan(setting, "upsert-to-upsert", what, rows, _from_upserts)
     what = f"the first result of a query taken up again with {RESTART_KEYS:,} keys in its state"
     sides = partial(_restarting, setting)
     note = "One run: filling the state takes longer than all else."
     yield Plan("upsert-restart", what, sides, runs=1, warmups=0, unit="ms", note=note)
 
 
-def _writing(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+def _plan(
+    setting: Setting,
+    name: str,
+    what: str,
+    rows: int,
+    sides: Callable[[Setting, int, Outcome], dict[str, Callable[[], Run]]],
+) -> Plan:
+    """The tables that the warm-up leaves are looked into."""
+    return Plan(
+        name,
+        what,
+        partial(sides, setting, rows, untold),
+        setting.runs,
+        setting.warmups,
+        warming=partial(sides, setting, min(rows, setting.sample), partial(_table, setting)),
+    )
+
+
+def _writing(setting: Setting, rows: int, outcome: Outcome) -> dict[str, Callable[[], Run]]:
+    write = partial(_into_new_topics, setting, outcome, rows=rows, keys=rows)
     return {
-        "upsert-kafka": _into_new_topics(setting, "upsert_jobs.write_upserts", rows, rows),
-        "kafka": _into_new_topics(setting, "upsert_jobs.write_plain", rows, rows),
+        "upsert-kafka": write("upsert_jobs.write_upserts"),
+        "kafka": write("upsert_jobs.write_plain"),
     }
 
 
-def _reading(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+def _reading(setting: Setting, rows: int, _: Outcome) -> dict[str, Callable[[], Run]]:
     topic = _filled(setting, rows)
     return {
         "upsert-kafka": partial(_from_topic, setting, "upsert_jobs.read_upserts", topic),
@@ -86,17 +113,16 @@ def _normalizing(setting: Setting, batch: int, batches: int) -> dict[str, Callab
     return {"upsert-kafka": partial(_normalized, setting, topic, batch, batches)}
 
 
-def _from_plain(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+def _from_plain(setting: Setting, rows: int, outcome: Outcome) -> dict[str, Callable[[], Run]]:
     """The same script on both sides, and the same table in the end."""
-    table = partial(_table, setting)
-    return pipelines.sides(setting, PLAIN + INTO, rows, table, source=_filled(setting, rows))
+    return pipelines.sides(setting, PLAIN + INTO, rows, outcome, source=_filled(setting, rows))
 
 
-def _from_upserts(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+def _from_upserts(setting: Setting, rows: int, outcome: Outcome) -> dict[str, Callable[[], Run]]:
     topic, copied = _filled(setting, rows), {}
     for side, more in READING.items():
         script = UPSERTS.format(name="source", topic="source", more=more) + INTO
-        both = pipelines.sides(setting, script, rows, partial(_table, setting), source=topic)
+        both = pipelines.sides(setting, script, rows, outcome, source=topic)
         copied |= {side: both[side]} if side in both else {}
     return copied
 
@@ -112,21 +138,27 @@ def _restarting(setting: Setting) -> dict[str, Callable[[], Run]]:
     return {"streamcore": lambda: Run(restart(setting, RESTART_KEYS), 1)}
 
 
-def _buffered(setting: Setting, rows: int) -> dict[str, Callable[[], Run]]:
+def _buffered(setting: Setting, rows: int, outcome: Outcome) -> dict[str, Callable[[], Run]]:
     """Every key ten times: what the buffer leaves of that is in `records`."""
     buffer = {
         "sink.buffer-flush.max-rows": str(rows // 5),
         "sink.buffer-flush.interval": "1 min",
     }
-    write = partial(_into_new_topics, setting, "upsert_jobs.write_upserts", rows, rows // 10)
+    job = "upsert_jobs.write_upserts"
+    write = partial(_into_new_topics, setting, outcome, job, rows=rows, keys=rows // 10)
     return {"buffered": write(most=0.15, **buffer), "every row": write()}
 
 
 def _into_new_topics(
-    setting: Setting, job: str, rows: int, keys: int, most: float = 1.0, **extra: str
+    setting: Setting,
+    outcome: Outcome,
+    job: str,
+    rows: int,
+    keys: int,
+    most: float = 1.0,
+    **extra: str,
 ) -> Callable[[], Run]:
-    """Into a topic of its own each time; the first one's table is looked at."""
-    checks = iter([partial(_table, setting)])
+    """Into a topic of its own each time."""
 
     def run() -> Run:
         topic = f"bench-upsert-{next(_numbers)}"
@@ -134,8 +166,7 @@ def _into_new_topics(
         place = {"servers": setting.servers, "topic": topic}
         done = setting.ours.run(job, **place, rows=rows, keys=keys, **extra)
         records = written(setting.servers, topic)
-        if check := next(checks, None):
-            done.checksum = check(topic)
+        done.checksum = outcome(topic)
         setting.broker.delete_topic(topic)
         if not records <= rows * most:
             raise BenchmarkError(
