@@ -5,9 +5,15 @@ import os
 import subprocess
 import sys
 import uuid
+from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from benchmarks.data import as_json, events
+from benchmarks.setting import Setting
 
 ROOT = Path(__file__).parents[1]
 MARK = "STREAMCORE_TEST_SITTING"
@@ -51,3 +57,24 @@ def _carries(process: Path, word: str) -> bool:
         return f"{MARK}={word}".encode() in (process / "environ").read_bytes()
     except OSError:  # it has ended meanwhile, or is not ours
         return False
+
+
+def test_a_longer_topic_repeats_what_differs():
+    with ExitStack() as stack:
+        setting = Setting(0, 0, 0, 1, 1, 1, with_flink=False, quick=True, _open=stack)
+        for rows in (250, 800):
+            setting.filled("topic", as_json, rows, partitions=4, distinct=100)
+        found = _messages(setting.servers, "topic", 800)
+    expected = Counter({as_json(event): 7 for event in events(100)})
+    expected.update(as_json(event) for event in events(50) for _ in range(2))
+    assert found == expected
+
+
+def _messages(servers: str, topic: str, count: int) -> Counter[bytes]:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "any"})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(4)])
+    found: Counter[bytes] = Counter()
+    while found.total() < count:
+        found.update(message.value() for message in consumer.consume(count, 1.0))
+    consumer.close()
+    return found
