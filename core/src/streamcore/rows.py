@@ -332,7 +332,7 @@ class Splitter:
         )
         value = self._part(columns, layout.value_columns, layout.value_schema)
         metadata = {
-            c.metadata: _cast(columns[c.name], self._types[c.metadata])
+            c.metadata: _as_metadata(c, columns[c.name], self._types[c.metadata])
             for c in self._table.writable
             if c.metadata and c.metadata in self._types
         }
@@ -367,6 +367,14 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.type == target:
         return array
     return pc.cast(array, target, safe=False)
+
+
+def _as_metadata(column: Column, array: pa.Array, target: pa.DataType) -> pa.Array:
+    try:
+        return _cast(array, target)
+    except pa.ArrowInvalid as error:  # it quotes the value, and says what it expected
+        place = f"column '{column.name}', metadata '{column.metadata}'"
+        raise RecordError(f"{place}: {error}") from None
 
 
 def _all_nullable(schema: pa.Schema) -> pa.Schema:

@@ -116,6 +116,15 @@ def test_timestamps_are_the_rows_own_and_the_clients_where_they_are_null():
     assert encode(connector(), [ID, column], rows).timestamps == [1714979289123, 0, 1]
 
 
+def test_a_timestamp_may_be_a_text_with_its_zone_and_another_text_is_refused():
+    column = Column("at", "STRING", metadata="timestamp")
+    row = {"id": 1, "at": "2024-05-06 07:08:09.123Z"}
+    assert encode(connector(), [ID, column], [row]).timestamps == [1714979289123]
+    for text in ("yesterday", "2024-05-06 07:08:09.123"):
+        with pytest.raises(RecordError, match=f"column 'at', metadata 'timestamp': .*'{text}'"):
+            encode(connector(), [ID, column], [row | {"at": text}])
+
+
 def test_a_timestamp_before_1970_is_refused():
     column = Column("at", "TIMESTAMP_LTZ(3)", metadata="timestamp")
     rows = [{"id": 1, "at": None}, {"id": 2, "at": datetime(1969, 12, 31, tzinfo=UTC)}]

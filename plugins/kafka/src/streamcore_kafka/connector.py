@@ -236,7 +236,8 @@ class Kafka(Connector):
     )
     sink_parallelism: int | None = option(
         "sink.parallelism",
-        "The number of tasks that write.",
+        "The number of tasks that write. SQL and YAML deal the rows out to that many; repartition "
+        "a DataFrame yourself.",
         default=None,
         check=at_least(1),
     )

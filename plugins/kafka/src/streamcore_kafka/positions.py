@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from streamcore import DataLossError, StreamcoreError
@@ -106,6 +106,7 @@ def _specific(
 ) -> Positions:
     """The listed offsets; an unlisted partition takes its group's offset, else its first one."""
     listed = parse_specific(given)
+    _tell_unknown(kafka, partitions, listed, "startup" if earliest is not None else "bounded")
     committed = cluster.committed(partitions)
     lowest = cluster.earliest(partitions) if earliest is None else earliest
     found = {}
@@ -121,6 +122,18 @@ def _specific(
             named = {LATEST: latest[partition], EARLIEST: lowest[partition]}
             found[partition] = named.get(offset, offset)
     return found
+
+
+def _tell_unknown(
+    kafka: Kafka, partitions: Sequence[Partition], listed: Mapping[int, int], which: str
+) -> None:
+    """Warn of listed partitions that no topic has, unless a part of them is all we look at."""
+    unknown = sorted(listed.keys() - {partition.number for partition in partitions})
+    if unknown and not kafka.only_partitions:
+        numbers = ", ".join(map(str, unknown))
+        log.warning(
+            "'scan.%s.specific-offsets' lists what no topic has: partition %s", which, numbers
+        )
 
 
 def _existing(

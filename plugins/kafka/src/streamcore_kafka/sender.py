@@ -165,6 +165,9 @@ class Sender:
     def _undelivered(self, topic: str, error: KafkaError) -> Undelivered:
         """Say which topic a message could not be written to, and why."""
         reason, where = str(explain(error, self._properties)), f"topic '{topic}': " if topic else ""
+        if error.name() == "MSG_SIZE_TOO_LARGE":
+            raised = "raise 'max.message.bytes' of the topic, or lower 'properties.batch.size'"
+            reason = f"{reason.rstrip('.')}; {raised}."
         if error.name() == "_MSG_TIMED_OUT":
             limit = text(self._properties.get("delivery.timeout.ms")) or "120000"
             where += f"not delivered within 'properties.delivery.timeout.ms' ({limit} ms): "

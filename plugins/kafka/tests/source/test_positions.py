@@ -115,6 +115,14 @@ def test_an_offset_that_aged_out_starts_at_the_first_there_is_and_says_so(
     assert query.batch() == rows_of(2, 3)
 
 
+@pytest.mark.parametrize("side", ["startup", "bounded"])
+def test_a_listed_partition_that_no_topic_has_is_told(drive, kafka_topic, caplog, side):
+    given = specific(side, "partition:0,offset:0;partition:9,offset:4;partition:7,offset:1")
+    with caplog.at_level(logging.WARNING):
+        drive(kafka_topic(), given)
+    assert f"'scan.{side}.specific-offsets' lists what no topic has: partition 7, 9" in caplog.text
+
+
 def test_an_offset_past_the_end_is_an_error_or_starts_over(
     drive, produce, kafka_topic, people, rows_of
 ):
