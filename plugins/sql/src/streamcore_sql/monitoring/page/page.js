@@ -33,9 +33,15 @@ function span(seconds) {
 const clock = (time) => new Date(time * 1000).toTimeString().slice(0, 5);
 const rows = (rate) => rate === undefined ? "" : short(rate) + "/s";
 function total(job, side, name) {
-  const known = job.metrics.tables.filter((t) => t.side === side && t[name] !== undefined);
-  return known.length ? known.reduce((sum, t) => sum + t[name], 0) : undefined;
+  return sum(job.metrics.tables.filter((t) => t.side === side).map((t) => t[name]));
 }
+
+function sum(numbers) {
+  const known = numbers.filter((number) => number !== undefined);
+  return known.length ? known.reduce((one, other) => one + other) : undefined;
+}
+const size = (bytes) => short(bytes) + (bytes < 999.5 ? " B" : "B");
+const REJECTED = ["numRecordsSkipped", "numRecordsIgnored", "numRecordsLost"];
 
 async function ask(path) {
   const answer = await fetch(path, {cache: "no-store"});
@@ -110,13 +116,15 @@ function showJob(job) {
   $("verdict").className = m.status === "failed" ? "failed" : "";
   const tiles = [
     ["records in", total(job, "source", "numRecordsIn"), short], ["in per second", total(job, "source", "numRecordsInPerSecond"), short],
-    ["bytes in per second", total(job, "source", "numBytesInPerSecond"), (n) => short(n) + (n < 999.5 ? " B" : "B")],
+    ["bytes in per second", total(job, "source", "numBytesInPerSecond"), size],
     ["records out", total(job, "sink", "numRecordsOut"), short], ["out per second", total(job, "sink", "numRecordsOutPerSecond"), short],
+    ["bytes out per second", total(job, "sink", "numBytesOutPerSecond"), size],
     ["waiting", total(job, "source", "pendingRecords"), short],
     ["age of events", worst(job, "currentEmitEventTimeLag"), (n) => span(Math.max(n, 0) / 1000)],
     ["watermark behind", m.watermarkLag, (n) => span(Math.max(n, 0) / 1000)],
-    ["skipped", total(job, "source", "numRecordsSkipped"), short], ["dead-lettered", total(job, "source", "numRecordsDeadLettered"), short],
-    ["late", m.numLateRecordsDropped || undefined, short], ["state rows", m.stateRows, short],
+    ["rejected", sum(REJECTED.map((name) => total(job, "source", name))), short], ["dead-lettered", total(job, "source", "numRecordsDeadLettered"), short],
+    ["late", m.numLateRecordsDropped || undefined, short],
+    ["retries", sum(["source", "sink"].map((side) => total(job, side, "numRetries"))) || undefined, short], ["state rows", m.stateRows, short],
   ];
   fill($("tiles"), tiles.filter(([, value]) => value !== undefined).map(([name, value, how]) => {
     const tile = el("div");
