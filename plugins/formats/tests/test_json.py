@@ -284,6 +284,33 @@ def test_an_object_in_a_scalar_column_leaves_its_neighbours_alone():
     assert rows(schema, [message], IGNORE) == [{"a": None, "b": 2, "c": "three"}]
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 100, 511, 513, 1100])
+def test_booleans_and_timestamps_of_one_length_keep_their_places(count):
+    schema = table(ok="BOOLEAN", ts="TIMESTAMP(3)")
+    moments = [
+        dt.datetime(2024, 1, 1, 0, 0, 0, 1000) + dt.timedelta(seconds=n) for n in range(count)
+    ]
+    flags = [n % 3 == 0 for n in range(count)]
+    messages = [
+        b'{"ok":%b,"ts":"%b"}' % (b"true" if flag else b"false", str(moment)[:23].encode())
+        for flag, moment in zip(flags, moments, strict=True)
+    ]
+    read = rows(schema, messages)
+    assert [row["ok"] for row in read] == flags
+    assert [row["ts"] for row in read] == moments
+    with_null = rows(schema, [*messages, b'{"ok":null,"ts":null}'])
+    assert with_null == [*read, {"ok": None, "ts": None}]
+
+
+def test_a_timestamp_of_the_right_length_in_other_digits_is_rejected():
+    schema = table(ts="TIMESTAMP(3)")
+    wide = "２024-01-01 00:00:00.000"  # noqa: RUF001 - a digit that is not ASCII
+    decoder = build("json").decoder(schema)
+    decoded = decoder.decode([b'{"ts":"2024-01-01 00:00:00.000"}', f'{{"ts":"{wide}"}}'.encode()])
+    assert decoded.rows.num_rows == 1
+    assert [each.index for each in decoded.rejected] == [1]
+
+
 @pytest.mark.parametrize(
     ("sql_type", "text", "options", "fine"),
     [

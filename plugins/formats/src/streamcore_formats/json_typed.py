@@ -19,7 +19,7 @@ from .decoding import Columns, Fast, Messages, doubt_everything
 from .json_exact import Rules, value_reader
 from .json_tree import DEEPEST, is_deep, parse
 from .numbers import FLOAT_LIMIT
-from .packed import packer
+from .packed import packed_flags, packer
 from .texts import Finished, each_value
 
 Values = Sequence[Any]
@@ -149,6 +149,8 @@ def typed_field(field: pa.Field, rules: Rules, as_text: bool = False) -> TypedFi
     annotation = _annotation(kind, rules)
     if annotation is None:
         return TypedField(msgspec.Raw, _by_value(field, rules))
+    if pa.types.is_boolean(kind):
+        return TypedField(_optional(annotation, field), _booleans)
     is_number = pa.types.is_integer(kind) or kind == pa.float64()
     return TypedField(_optional(annotation, field), _numbers(kind) if is_number else _plain(kind))
 
@@ -197,6 +199,11 @@ def _whole(least: int, most: int) -> Any:
 
 def _plain(kind: pa.DataType) -> Callable[[Values], Finished]:
     return lambda values: (pa.array(values, kind), ())
+
+
+def _booleans(values: Values) -> Finished:
+    array = packed_flags(values)
+    return (pa.array(values, pa.bool_()) if array is None else array), ()
 
 
 def _numbers(kind: pa.DataType) -> Callable[[Values], Finished]:

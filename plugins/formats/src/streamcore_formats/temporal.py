@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from streamcore.types import sql_text
 
-from .arrow_texts import cast, has_bytes
+from .arrow_texts import cast, even_texts, has_bytes
 from .unreadable import Unreadable, shown
 
 DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -135,8 +135,11 @@ def few_timestamps(values: Sequence[str], kind: pa.DataType, iso: bool) -> pa.Ar
     lengths = set(map(len, values))
     if not values or min(lengths) < 19 or max(lengths) > 20 + DIGITS[kind.unit]:
         return None
-    if (" " if iso else "T") in "".join(values):
+    joined = "".join(values)
+    if (" " if iso else "T") in joined:
         return None
+    if len(lengths) == 1 and joined.isascii():
+        return cast(even_texts(joined, len(values[0]), len(values)), kind)
     return cast(pa.array(values, pa.string()), kind)
 
 
