@@ -45,9 +45,14 @@ class Package:
     fill: Callable[[Path, Path], None]
     megabytes: int = 0
 
+    @property
+    def home(self) -> Path:
+        """Where the directory is, or will be."""
+        return cache() / self.name
+
     def path(self) -> Path:
         """The complete directory, downloaded first if need be."""
-        home = cache() / self.name
+        home = self.home
         if is_whole(home):
             return home
         with _locked(home.with_name(f"{self.name}.lock")):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from . import spark_classes
 from .process import (
     HOST,
     Process,
@@ -18,7 +19,6 @@ from .process import (
 )
 
 DEPLOY = "org.apache.spark.deploy"
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # they start and wait, no more
 REGISTERED = "Successfully registered with master"
 
 
@@ -110,8 +110,8 @@ class SparkCluster(Service):
                 "SPARK_HOME": str(home),
                 "SPARK_LOCAL_IP": host,
                 "SPARK_DAEMON_MEMORY": "256m",
-                "SPARK_DAEMON_JAVA_OPTS": QUICK,
-                "SPARK_LAUNCHER_OPTS": QUICK,
+                "SPARK_DAEMON_JAVA_OPTS": spark_classes.options(),
+                "SPARK_LAUNCHER_OPTS": spark_classes.QUICK,
                 "SPARK_WORKER_DIR": str(work),
                 "PYSPARK_PYTHON": sys.executable,  # else another python3 runs the tasks
                 **environment,
