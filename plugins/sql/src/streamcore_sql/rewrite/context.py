@@ -41,6 +41,8 @@ class Context:
     notes: list[Note] = field(default_factory=list)
     staged: list[tuple[exp.Expr, DropDuplicates | TemporalJoin]] = field(default_factory=list)
     keeps_last: bool = False
+    words: dict[str, set[str]] = field(default_factory=dict)
+    """What the query may call the columns of each table, by their views, in lower case."""
 
     def parse(self, query: SqlText) -> exp.Expr:
         """Read a query or expression with the stock Spark parser."""

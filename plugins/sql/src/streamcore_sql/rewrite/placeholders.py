@@ -35,7 +35,6 @@ class Aside:
     calls: list[Call] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
     hints: list[Place] = field(default_factory=list)  # those that Spark's planner does not know
-    words: set[str] = field(default_factory=set)  # every name in lower case, to know what is used
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from .durations import milliseconds
 from .functions import render_calls
 from .joins import rewrite_joins
 from .prepass import constant_rows
+from .pruning import prune, words_by_table
 from .result import Rewritten, Stage, TemporalJoin
 from .tables import load, needed_columns
 from .unknown_columns import refuse_unknown_columns
@@ -50,6 +51,8 @@ def _rewrite(query: SqlText, context: Context) -> Rewritten:
     streaming = context.streaming
     tree = exp.Subquery(this=load(query, context))
     refuse_unknown_columns(tree, context)
+    prune(tree, context)
+    context.words = words_by_table(tree, context)
     windows = Windows(context)
     expand_windows(tree, windows)
     rewrite_joins(tree, context)

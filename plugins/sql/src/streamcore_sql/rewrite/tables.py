@@ -114,11 +114,10 @@ def needed_columns(tree: exp.Expr, context: Context) -> None:
             select.meta["whole"] = True  # such as STRUCT(*)
     whole: set[str] = set()
     _demand(tree, True, tree, whole, set())
-    words = context.aside.words
     for view, ref in context.tables.items():
         table = context.lookup(ref.name)
         if isinstance(table, CreateTable) and view not in whole and table.columns:
-            names = tuple(c.name for c in table.columns if c.name.lower() in words)
+            names = tuple(c.name for c in table.columns if c.name.lower() in context.words[view])
             context.tables[view] = replace(ref, columns=names)
 
 
