@@ -71,6 +71,59 @@ def test_the_last_of_our_own_errors_wins_over_what_wraps_it():
     assert message_of(outer).startswith("topic 't' partition 0 offset 5")
 
 
+class Said(Exception):
+    """What Spark says, by its condition and parameters."""
+
+    def __init__(self, text, condition, **parameters):
+        super().__init__(text)
+        self._condition, self._parameters = condition, parameters
+
+    def getCondition(self):
+        return self._condition
+
+    def getMessageParameters(self):
+        return self._parameters
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "place", "trouble", "hint"),
+    [
+        (
+            "SELECT SUBSTRNG(a) FROM t",
+            Said("no", "UNRESOLVED_ROUTINE", routineName="`SUBSTRNG`"),
+            "SUBSTRNG",
+            "no function called 'SUBSTRNG'",
+            "Did you mean 'SUBSTRING'? Both Flink's functions and Spark's are known; "
+            "CREATE FUNCTION adds one in Python.",
+        ),
+        (
+            "SELECT w FROM t, LATERAL TABLE(cut(a)) AS x (w)",
+            Said("no", "UNRESOLVABLE_TABLE_VALUED_FUNCTION", name="`cut`"),
+            "cut",
+            "no table function called 'cut'",
+            "CREATE FUNCTION one that returns an array, and CROSS JOIN UNNEST(cut(x)) AS t (y).",
+        ),
+        (
+            "SELECT a FROM t WHERE a NOT IN (SELECT b FROM u)",
+            Said("Invalid: Streaming query is not allowed in subquery expressions.", "X"),
+            "NOT IN",
+            "Spark cannot look a row up in a subquery of a stream",
+            "Join it, such as JOIN (SELECT DISTINCT k FROM b) AS b ON a.k = b.k, or bound it.",
+        ),
+        (
+            "SELECT a, b, COUNT(*) FROM t GROUP BY a",
+            Said("b is not grouped", "MISSING_AGGREGATION", expression='"b"'),
+            "b",
+            "b is not grouped",
+            "",
+        ),
+    ],
+)
+def test_what_spark_says_points_at_its_place_and_what_to_write(query, said, place, trouble, hint):
+    error = located(said, parse(query)[0].query)
+    assert (error.place.text, error.trouble, error.hint) == (place, trouble, hint)
+
+
 class Unresolved(Exception):
     def getCondition(self):
         return "UNRESOLVED_COLUMN.WITH_SUGGESTION"

@@ -412,7 +412,7 @@ def test_a_temporal_join_on_event_time_is_a_stage():
         "SELECT b.item, r.rate FROM bid AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r"
         " ON b.item = r.cur WHERE r.rate > 1"
     )
-    right = TableRef(("rates",), "rates", columns=("cur", "rate", "ts"))
+    right = TableRef(("rates",), "rates", columns=("cur", "rate"))
     operation = TemporalJoin("b", right, "r", (("item", "cur"),), "ts")
     assert rewritten.stages == (Stage("__step1", "SELECT * FROM bid AS b", operation),)
     assert rewritten.sql == "SELECT b.item, r.rate FROM (SELECT * FROM __step1) WHERE r.rate > 1"
@@ -652,6 +652,32 @@ def test_any_other_watermark_is_refused(expression):
             "",
         ),
         ("SELECT item FROM bid WHERE price = = 1", "=", "'=' does not fit here", ""),
+        (
+            "SELECT item, FROM bid",
+            ",",
+            "',' does not fit before FROM",
+            "Remove it, or name one more column.",
+        ),
+        (
+            "SELECT JSON_OBJECTAGG(KEY item VALUE price NULL ON NULL) FROM bid",
+            "JSON_OBJECTAGG",
+            "JSON_OBJECTAGG is not supported",
+            "Write TO_JSON(MAP_FROM_ARRAYS(COLLECT_LIST(k), COLLECT_LIST(v))).",
+        ),
+        (
+            "SELECT item FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY item ORDER BY ts DESC,"
+            " item ASC) AS rn FROM bid) WHERE rn = 1",
+            "ROW_NUMBER",
+            "ROW_NUMBER in two directions is not supported for 'item'",
+            "Order by columns that are numbers or times, or all one way.",
+        ),
+        (
+            "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(price), INTERVAL '1' HOUR))"
+            " GROUP BY window_start, window_end",
+            "price",
+            "'price' is INT, and windows need a time",
+            "Declare one in the table: ts AS TO_TIMESTAMP_LTZ(price, 3).",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_with_what_to_write_instead(text, place, trouble, hint):
@@ -728,3 +754,16 @@ def test_broken_queries_are_refused_and_never_crash(seed):
 
 def run_text(text):
     return rewrite(SqlText(text), lookup=lambda name: CATALOG.get(".".join(name)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "endless"),
+    [
+        ("l.ts BETWEEN r.ts AND r.ts + INTERVAL '1' HOUR", False),
+        ("l.price > 3 AND r.ts > TIMESTAMP '2024-01-01 00:00:00'", True),
+    ],
+)
+def test_a_bound_on_time_in_where_bounds_an_inner_join(condition, endless):
+    comma = run(f"SELECT l.item FROM bid AS l, bid AS r WHERE l.item = r.item AND {condition}")
+    inner = run(f"SELECT l.item FROM bid AS l JOIN bid AS r ON l.item = r.item WHERE {condition}")
+    assert [join.endless for join in (*comma.joins, *inner.joins)] == [endless, endless]

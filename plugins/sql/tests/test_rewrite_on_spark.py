@@ -222,6 +222,35 @@ def test_the_last_row_of_a_key_is_told_again_when_it_changes(run):
     assert flat(batches) == [("a", 1, 2), ("b", 3, 1)]
 
 
+@pytest.mark.parametrize(
+    ("order", "kept"),
+    [
+        ("price", [("a", 1, 2), ("b", 3, 1)]),
+        ("price DESC, ts ASC", [("a", 4, 1), ("b", 5, 2)]),
+        ("`user` DESC, price ASC", [("a", 1, 2), ("b", 5, 2)]),
+        ("`user` ASC, ts DESC", [("a", 2, 1), ("b", 3, 1)]),
+    ],
+)
+def test_a_key_keeps_the_first_row_of_any_order(run, order, kept):
+    rewritten, batches = run(
+        "SELECT item, price, `user` FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY item"
+        f" ORDER BY {order}) AS rn FROM bid) WHERE rn = 1"
+    )
+    assert rewritten.mode == "update"
+    assert sorted(batches[0]) == kept
+
+
+def test_grouping_sets_of_a_window_tell_which_keys_a_row_has(run):
+    _, batches = run(
+        "SELECT window_start, item, `user`, COUNT(*), GROUPING_ID(item, `user`) FROM TABLE("
+        "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTE)) WHERE item = 'b'"
+        " GROUP BY window_start, window_end, GROUPING SETS ((item, `user`), (item), ())"
+    )
+    rows = sorted((row[1:] for batch in batches for row in batch), key=str)
+    assert [(clock_free, level) for *clock_free, level in rows].count((["b", 2, 1], 0)) == 1
+    assert sorted(level for *_, level in rows) == [0, 0, 1, 1, 3, 3]
+
+
 def test_a_star_over_the_last_rows_has_every_column_that_was_selected(run):
     _, batches = run(
         "SELECT * FROM (SELECT item, tags, ROW_NUMBER() OVER (PARTITION BY item"

@@ -26,6 +26,7 @@ _SOURCES = re.compile(
 _PLAN = re.compile(r";\n(?=['~!]?\w)")
 _PREFIX = re.compile(r"\b_q\d+_")
 _NONE: Mapping[str, SqlError] = MappingProxyType({})
+_SUBQUERY = re.compile(r"(?i)\b((?:NOT\s+)?(?:IN|EXISTS))\s*\(\s*SELECT\b")
 _NAMED = re.compile(r"`((?:[^`]|``)+)`")
 
 
@@ -69,8 +70,33 @@ def located(
         if known := broken.get(name.lower()):
             return known
         hint = "Both Flink's functions and Spark's are known; CREATE FUNCTION adds one in Python."
-        return SqlError(f"no function called '{name}'", place, hint)
+        nearest = did_you_mean(name, _functions())
+        return SqlError(f"no function called '{name}'", place, f"{nearest} {hint}".strip())
+    if condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
+        name = next(_suspects(error), "")
+        hint = (
+            f"CREATE FUNCTION one that returns an array, and CROSS JOIN UNNEST({name}(x)) AS t (y)."
+        )
+        return SqlError(f"no table function called '{name}'", place, hint)
+    if "Streaming query is not allowed in subquery" in str(error):
+        asked = _SUBQUERY.search(query.text)
+        place = (
+            query.place.within(*asked.span(1)) if asked and query.place is not NOWHERE else place
+        )
+        hint = "Join it, such as JOIN (SELECT DISTINCT k FROM b) AS b ON a.k = b.k, or bound it."
+        return SqlError("Spark cannot look a row up in a subquery of a stream", place, hint)
     return SqlError(message_of(error), place)
+
+
+def _functions() -> Iterator[str]:
+    from pyspark.sql import functions
+
+    from .rewrite.function_table import TEMPLATES
+    from .rewrite.special_calls import SPECIAL
+
+    yield from (name.partition("/")[0] for name in TEMPLATES)
+    yield from SPECIAL
+    yield from (name.upper() for name in functions.__all__)
 
 
 def message_of(error: BaseException) -> str:
@@ -123,8 +149,8 @@ def _place(error: BaseException, query: SqlText) -> Place:
 def _suspects(error: BaseException) -> Iterator[str]:
     """Names that the error is about, the surest first."""
     parameters: dict[str, str] = getattr(error, "getMessageParameters", dict)() or {}
-    for key in ("objectName", "routineName", "name", "sqlExpr", "fieldName"):
-        if value := parameters.get(key):
+    for key in ("objectName", "routineName", "name", "sqlExpr", "fieldName", "expression"):
+        if value := parameters.get(key, "").strip('"'):
             for match in reversed(_NAMED.findall(value)):
                 yield match.replace("``", "`")
             yield value

@@ -63,7 +63,16 @@ def check_mode(frame: DataFrame, mode: str, query: SqlText) -> None:
     except AnalysisException as error:
         reason = message_of(error)
         hint = ""
-        if "range condition" in reason:
+        if "'correctness' issue" in reason:
+            reason = (
+                "one aggregate, join or DISTINCT takes the rows of another, and rows that one "
+                "changes could be late for the next"
+            )
+            hint = (
+                "GROUP BY window_start, window_end in each of them, or insert the inner query into "
+                "an 'upsert-kafka' table and read that one."
+            )
+        elif "range condition" in reason:
             hint = (
                 "Such a join must also say how far apart the rows may be, such as "
                 "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' HOUR, with a WATERMARK on both."

@@ -5,11 +5,14 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ..errors import SqlError
+from ..source import Place
 from .context import Context, named, output_name, raw, select_from, selects, sources, spark_sql
 from .result import DropDuplicates
 from .spark_text import spark_name
 
 _ONE = "CAST(1 AS BIGINT)"
+_NUMBERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"})
+_TIMES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
 
 
 def keep_one_per_key(tree: exp.Expr, context: Context) -> None:
@@ -76,17 +79,18 @@ def _keep(
     order = window.args.get("order")
     ordered = list(order.expressions) if order else []
     keys = list(window.args.get("partition_by") or [])
-    if not ordered or len({bool(each.args.get("desc")) for each in ordered}) > 1:
+    if not ordered:
         hint = "Write ROW_NUMBER() OVER (PARTITION BY key ORDER BY ts)."
-        raise SqlError("ROW_NUMBER needs one order, all ascending or all descending", place, hint)
+        raise SqlError("ROW_NUMBER needs an order", place, hint)
     if not all(isinstance(key, exp.Column) for key in keys):
         hint = "Compute the key in a subquery and PARTITION BY its name."
         raise SqlError("ROW_NUMBER: PARTITION BY takes columns", place, hint)
     last = bool(ordered[0].args.get("desc"))
     windowed = {"window_start", "window_end"} <= {key.name for key in keys}
-    if last or windowed:
+    if last or windowed or not _may_be_time(ordered[0].this, context):
         projection.pop()
-        _aggregate(inner, source, keys, [each.this for each in ordered], last, projection)
+        order = [(each.this, _value(each, last, place, context)) for each in ordered]
+        _aggregate(inner, source, keys, order, last, projection)
         context.keeps_last = context.keeps_last or not windowed
         return
     names = _output_names(inner)
@@ -102,6 +106,27 @@ def _keep(
         context.note(text, place)
 
 
+def _may_be_time(node: exp.Expr, context: Context) -> bool:
+    """Whether rows may come in this order; they do not in that of a column known to be no time."""
+    kinds = {
+        kind.name for kind in context.types_of(node.name if isinstance(node, exp.Column) else "")
+    }
+    return not kinds or not kinds.isdisjoint(_TIMES)
+
+
+def _value(ordered: exp.Expr, last: bool, place: Place, context: Context) -> str:
+    """What to compare, `{}` being the value: one of the other direction is turned around."""
+    if bool(ordered.args.get("desc")) == last:
+        return "{}"
+    kinds = {kind.name for kind in context.types_of(ordered.this.name)}
+    if kinds and kinds <= _NUMBERS:
+        return "-{}"
+    if kinds and kinds <= _TIMES:
+        return "-unix_micros(CAST({} AS TIMESTAMP))"
+    trouble = f"ROW_NUMBER in two directions is not supported for '{spark_sql(ordered.this)}'"
+    raise SqlError(trouble, place, "Order by columns that are numbers or times, or all one way.")
+
+
 def _output_names(select: exp.Select) -> set[str] | None:
     """The names a SELECT gives its columns; None when a star hides them."""
     if any(p.is_star for p in select.expressions):
@@ -113,7 +138,7 @@ def _aggregate(
     inner: exp.Select,
     source: exp.Subquery,
     keys: list[exp.Expr],
-    order: list[exp.Expr],
+    order: list[tuple[exp.Expr, str]],
     last: bool,
     number: exp.Alias,
 ) -> None:
@@ -121,7 +146,8 @@ def _aggregate(
     hidden: list[str] = []
     by = [_named_outside(key, inner, f"__key{at}", hidden) for at, key in enumerate(keys, 1)]
     texts = [
-        _named_outside(each, inner, f"__order{at}", hidden) for at, each in enumerate(order, 1)
+        value.format(_named_outside(each, inner, f"__order{at}", hidden))
+        for at, (each, value) in enumerate(order, 1)
     ]
     best = texts[0] if len(texts) == 1 else f"struct({', '.join(texts)})"
     row = f"* EXCEPT ({', '.join(hidden)})" if hidden else "*"

@@ -30,7 +30,10 @@ def _join(select: exp.Select, join: exp.Join, context: Context) -> None:
         kind = "INNER"
     version = join.this.args.get("version")
     if version is None:
-        context.joins.append(Join(kind, endless=_is_endless(join), place=place))
+        endless = _is_endless(join) and not (
+            kind in ("INNER", "CROSS") and _bounds_time(select.args.get("where"))
+        )
+        context.joins.append(Join(kind, endless=endless, place=place))
         return
     join.this.set("version", None)
     time = version.expression
@@ -42,12 +45,20 @@ def _join(select: exp.Select, join: exp.Join, context: Context) -> None:
         _temporal(select, join, time, kind, context)
 
 
+_RANGES = (exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE)
+
+
+def _bounds_time(where: exp.Where | None) -> bool:
+    """Whether a WHERE compares two tables by more or less, which an inner join then does, too."""
+    ranges = where.find_all(*_RANGES) if where is not None else ()
+    return any(len({c.table for c in each.find_all(exp.Column) if c.table}) > 1 for each in ranges)
+
+
 def _is_endless(join: exp.Join) -> bool:
     """Whether no bound on time, and no window, says when the rows of a table are of no more use."""
     on = join.args.get("on")
-    ranges = (exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE)
     bounded = on is not None and (
-        on.find(*ranges) or any(c.name == "window_start" for c in on.find_all(exp.Column))
+        on.find(*_RANGES) or any(c.name == "window_start" for c in on.find_all(exp.Column))
     )
     return join.this.find(exp.Table) is not None and not bounded
 

@@ -43,12 +43,16 @@ _SEPARATORS = {
     "TRIM": {"FROM"},
     "EXTRACT": {"FROM"},
     "JSON_OBJECT": {"VALUE"},
+    "JSON_OBJECTAGG": {"VALUE"},
 }
+_KEYED = ("JSON_OBJECT", "JSON_OBJECTAGG")
 _TAILS = {
     "JSON_VALUE": {"RETURNING", "NULL", "ERROR", "DEFAULT"},
     "JSON_QUERY": {"RETURNING", "NULL", "ERROR", "EMPTY", "WITH", "WITHOUT"},
     "JSON_EXISTS": {"TRUE", "FALSE", "UNKNOWN", "ERROR"},
     "JSON_OBJECT": {"NULL", "ABSENT"},
+    "JSON_OBJECTAGG": {"NULL", "ABSENT"},
+    "JSON_ARRAYAGG": {"NULL", "ABSENT"},
 }
 _CONSTANT_WORDS = frozenset({"(", ")", ",", "-", "+", "NULL", "TRUE", "FALSE"})
 _PAIRS = {"(": ")", "[": "]"}
@@ -98,11 +102,6 @@ class _Prepass:
         self.origins: list[Token] = []
 
     def run(self) -> Prepared:
-        for token in self.tokens:
-            if token.kind is Kind.QUOTED:
-                self.aside.words.add(name_value(self.text(token)).lower())
-            elif token.kind is Kind.WORD:
-                self.aside.words.add(self.text(token).lower())
         while self.token.kind is not Kind.END:
             self.step()
         return Prepared("".join(self.out), self.source, self.starts, self.origins)
@@ -290,7 +289,7 @@ class _Prepass:
             self.at += 1
         elif token.word in _TAILS.get(frame.call, ()) and not starts_argument:
             self.tail(token)
-        elif frame.call == "JSON_OBJECT" and token.word == "KEY" and starts_argument:
+        elif frame.call in _KEYED and token.word == "KEY" and starts_argument:
             self.at += 1
         else:
             return False
@@ -311,6 +310,9 @@ class _Prepass:
 
     def symbol(self, token: Token) -> None:
         text = self.text(token)
+        if token.word == "," and self.peek(1).word == "FROM":
+            hint = "Remove it, or name one more column."
+            raise SqlError("',' does not fit before FROM", self.place(token), hint)
         if token.word in _PAIRS:
             self.frames.append(_Frame(_PAIRS[token.word]))
         elif self.frames and token.word == self.frames[-1].close:

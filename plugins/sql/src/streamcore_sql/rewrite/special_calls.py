@@ -119,6 +119,12 @@ def _date_format(site: Site) -> str:
     return site.plain()
 
 
+def _grouping_id(site: Site) -> str:
+    """Of any of the keys: Spark's takes all of them, in their order, and the window is one."""
+    bits = [f"CAST(grouping({arg}) AS BIGINT)" for arg in site.args]
+    return "(" + " + ".join(f"{bit} * {2**at}" for at, bit in enumerate(reversed(bits))) + ")"
+
+
 def _null_if_any_is_null(site: Site) -> str:
     """Spark leaves NULLs out; in Flink one of them makes the result NULL."""
     nulls = " OR ".join(f"{arg} IS NULL" for arg in site.args)
@@ -229,6 +235,7 @@ SPECIAL: dict[str, Callable[[Site], str]] = {
     "TRIM": _trim,
     "TO_TIMESTAMP_LTZ": _to_timestamp_ltz,
     "DATE_FORMAT": _date_format,
+    "GROUPING_ID": _grouping_id,
     "GREATEST": _null_if_any_is_null,
     "LEAST": _null_if_any_is_null,
     "JSON_VALUE": _json,

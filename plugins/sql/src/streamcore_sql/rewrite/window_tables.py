@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ..errors import SqlError, did_you_mean
+from ..statements import ComputedColumn, CreateTable
 from .context import Context, named, select_from, spark_sql
 from .durations import duration, milliseconds
 from .placeholders import Call
@@ -72,6 +73,7 @@ def _window(given: dict[str, exp.Expr], call: Call, context: Context) -> tuple[W
         hint = f"Write {call.name}(TABLE t, DESCRIPTOR(ts), ...)."
         raise SqlError(f"{call.name} needs a DESCRIPTOR(column)", call.place, hint)
     time = descriptor.expressions[0]
+    _check_time(time, data, context)
     lengths = {
         key: milliseconds(given[key], f"{key} of {call.name}", call.place)
         for key in ("SIZE", "SLIDE", "STEP", "GAP", "OFFSET")
@@ -93,6 +95,18 @@ def _window(given: dict[str, exp.Expr], call: Call, context: Context) -> tuple[W
         place=call.place,
     )
     return window, data
+
+
+def _check_time(time: exp.Expr, data: exp.Expr, context: Context) -> None:
+    """Refuse a column of a table that is known to be no time."""
+    table = context.lookup(context.tables[data.meta["view"]].name) if "view" in data.meta else None
+    for column in table.columns if isinstance(table, CreateTable) else ():
+        if column.name != time.name or isinstance(column, ComputedColumn):
+            continue
+        if column.type.name not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+            trouble = f"'{column.name}' is {column.type.sql()}, and windows need a time"
+            hint = f"Declare one in the table: ts AS TO_TIMESTAMP_LTZ({column.name}, 3)."
+            raise SqlError(trouble, context.place(time), hint)
 
 
 def _arguments(node: exp.Anonymous, call: Call) -> dict[str, exp.Expr]:
