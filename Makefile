@@ -27,6 +27,7 @@ check-java:
 setup: $(STAMP) ## create .venv with every package and tool, pinned by constraints.txt
 
 $(STAMP): pyproject.toml constraints.txt $(wildcard core/pyproject.toml plugins/*/pyproject.toml) | check-python check-java
+	@echo "installing into $(VENV): a minute or two, and once only"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --group dev $(EDITABLE)
