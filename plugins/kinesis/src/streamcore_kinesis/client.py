@@ -89,7 +89,8 @@ def _client(
             user_agent_extra="streamcore",
         ),
     )
-    wire.register(client.meta.events)
+    if client.meta.service_model.resolved_protocol == "json":  # what wire.py speaks
+        wire.register(client.meta.events)
     return client
 
 
