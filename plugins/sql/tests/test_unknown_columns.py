@@ -88,6 +88,7 @@ def test_every_typo_is_told_without_spark(session, statement, told):
         "SELECT a, b FROM (VALUES (1, 2)) AS t (a, b), bids",
         "SELECT TRANSFORM(tags, x -> UPPER(x)) FROM bids",
         "SELECT TIMESTAMPADD(DAY, 1, ts), TIMESTAMPDIFF(SECOND, ts, p), CURRENT_USER FROM bids",
+        "SELECT EXTRACT(EPOCH FROM ts), EXTRACT(ISODOW FROM ts), FLOOR(ts TO DECADE) FROM bids",
         "SELECT auction FROM bids AS b WHERE EXISTS (SELECT 1 FROM auctions WHERE id = b.auction)",
         "SELECT (SELECT MAX(id) FROM auctions) AS m, cents FROM bids",
         "SELECT window_start, window_time FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), "
