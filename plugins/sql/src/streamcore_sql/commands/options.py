@@ -55,15 +55,17 @@ class Given:
             session.settings.put(Option("spark.master", self.master))
         return session
 
-    def start_spark(self, session: Session, name: str) -> Path | None:
-        """Start Spark, quietly unless --verbose; returns where its log is."""
+    def start_spark(
+        self, session: Session, name: str, say: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """Start Spark, quietly unless --verbose; `say` is told first, and where its log is."""
         from ..quiet import quiet_start
         from ..settings import state_folder
 
         log = None if self.verbose else state_folder() / "logs" / f"{quote(name, safe='')}.log"
+        say("starting Spark" + (f"; its log is {log}" if log else ""))
         with quiet_start(log):
             session.spark  # noqa: B018 - asking for it starts it
-        return log
 
 
 def session_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -153,10 +153,7 @@ def _prepare(
     outcomes: list[Any] = []
 
     def start() -> None:
-        display.say("starting Spark ...")  # seconds on a quick machine, a minute on a busy one
-        log = given.start_spark(session, session.settings.job_name or shown)
-        if log is not None:
-            display.say(f"Spark is up; its log is {log}")
+        given.start_spark(session, session.settings.job_name or shown, display.say)
 
     with session.catalog.held():
         if shown.lower().endswith((".yaml", ".yml")):
