@@ -21,7 +21,7 @@ from streamcore import Format
 from streamcore.testing.codec import build
 from streamcore.types import arrow_field
 
-ROWS, QUICK_ROWS = 50_000, 20_000
+ROWS, QUICK_ROWS = 200_000, 20_000
 LARGE, SMALL = 10_000, 100
 SEED = 20240610
 
