@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable
 from datetime import UTC, datetime
 from json.encoder import encode_basestring_ascii
 from typing import Any
@@ -29,35 +30,37 @@ def decode_records(
     response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any
 ) -> None:
     """Read the records of an answer; the SDK reads what else it says."""
-    if response_dict["status_code"] != 200:
-        return
-    try:
-        answer = json.loads(response_dict["body"])
-        records = answer.pop("Records")
-        moment = datetime.fromtimestamp
-        for record in records:
-            record["Data"] = a2b_base64(record["Data"])
-            arrived = record["ApproximateArrivalTimestamp"]
-            record["ApproximateArrivalTimestamp"] = moment(arrived, UTC)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return
-    customized_response_dict["Records"] = records
-    response_dict["body"] = json.dumps(answer).encode()
+    _decode(response_dict, customized_response_dict, _read_records)
 
 
 def decode_results(
     response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any
 ) -> None:
     """Read what became of each record of a request."""
-    if response_dict["status_code"] != 200:
+    _decode(response_dict, customized_response_dict, lambda results: None)
+
+
+def _decode(
+    response: dict[str, Any], found: dict[str, Any], read: Callable[[list[dict[str, Any]]], None]
+) -> None:
+    if response["status_code"] != 200:
         return
     try:
-        answer = json.loads(response_dict["body"])
-        results = answer.pop("Records")
+        answer = json.loads(response["body"])
+        records = answer.pop("Records")
+        read(records)
     except (ValueError, KeyError, TypeError, AttributeError):
         return
-    customized_response_dict["Records"] = results
-    response_dict["body"] = json.dumps(answer).encode()
+    found["Records"] = records
+    response["body"] = json.dumps(answer).encode()
+
+
+def _read_records(records: list[dict[str, Any]]) -> None:
+    moment = datetime.fromtimestamp
+    for record in records:
+        record["Data"] = a2b_base64(record["Data"])
+        arrived = record["ApproximateArrivalTimestamp"]
+        record["ApproximateArrivalTimestamp"] = moment(arrived, UTC)
 
 
 def encode_entries(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
