@@ -8,6 +8,7 @@ import time
 
 import pytest
 from confluent_kafka import KafkaException
+from confluent_kafka.admin import ConfigResource, ResourceType
 from streamcore.testing.services import KafkaBroker, KafkaCluster, ServiceError
 from streamcore.testing.services.kafka import cluster
 from streamcore.testing.services.process import free_port
@@ -29,6 +30,14 @@ def test_topics_have_names_of_their_own_and_the_asked_settings(kafka, kafka_topi
     described = kafka.tool("org.apache.kafka.tools.TopicCommand", "--describe", "--topic", first)
     assert "PartitionCount: 3" in described
     assert "cleanup.policy=compact" in described
+
+
+def test_a_broker_keeps_records_of_any_date(kafka, kafka_topic):
+    """Tests write what happened years ago; by Kafka's default it would be gone within a minute."""
+    topic = ConfigResource(ResourceType.TOPIC, kafka_topic())
+    admin = kafka.admin()
+    settings = admin.describe_configs([topic])[topic].result(10)
+    assert settings["retention.ms"].value == "-1"
 
 
 def test_a_tool_that_fails_says_why(kafka):

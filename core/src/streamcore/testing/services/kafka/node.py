@@ -14,6 +14,7 @@ from .tools import classpath
 SMALL = {  # what a broker for a few topics on a shared machine needs to differ from the defaults
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.dedupe.buffer.size": "16777216",
+    "log.retention.ms": "-1",  # a record written with a date of last year would be deleted at once
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "4",
