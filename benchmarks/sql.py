@@ -36,13 +36,13 @@ def cases(setting: Setting) -> Iterator[Plan]:
         some, all_of_them = read("read_sql", NARROW, rows), read("read_sql", ALL, rows)
         return {"2 columns": some, "SELECT *": all_of_them}
 
-    many = min(setting.rows, 2 * setting.fewer)
-    for name, what, sides in (
-        ("sql-overhead", f"SELECT * FROM {many:,} messages, as SQL and as a DataFrame", overhead),
-        ("sql-2-of-8", f"SELECT 2 of 8 columns of {many:,} messages, and all of them", narrow),
+    some, many = (min(setting.rows, share * setting.fewer) for share in (2, 4))
+    for name, what, sides, rows in (
+        ("sql-overhead", "SELECT * FROM {:,} messages, as SQL and as a DataFrame", overhead, some),
+        ("sql-2-of-8", "SELECT 2 of 8 columns of {:,} messages, and all of them", narrow, many),
     ):
-        warming = partial(sides, setting.sample)
-        yield Plan(name, what, partial(sides, many), *times, note=NOTE, warming=warming)
+        measured, warming = partial(sides, rows), partial(sides, setting.sample)
+        yield Plan(name, what.format(rows), measured, *times, note=NOTE, warming=warming)
     what = f"{TABLES:,} CREATE TABLEs parsed, per second of CPU (rows are statements)"
     yield Plan("sql-parse", what, lambda: {"streamcore": _parsed}, *times)
 
