@@ -91,7 +91,7 @@ class Fetcher:
         moved = time.monotonic()
         while self._open and time.monotonic() < self._until:
             before = len(self._open)
-            with _no_collector():
+            with no_collector():
                 # Without waiting, what has arrived is handed over; waiting, it would be for all.
                 messages = consumer.consume(ask, 0) or consumer.consume(1, _POLL)
                 fresh = self._take(consumer, messages)
@@ -106,15 +106,16 @@ class Fetcher:
             self._give_up_truncated(consumer)
             if len(chunk) >= self._rows or size_of_chunk >= CHUNK_BYTES:
                 average = size_of_chunk / len(chunk) + 1
-                messages = fresh = []  # the chunk alone keeps its messages alive
                 self.bytes += size_of_chunk
-                yield chunk
-                chunk, size_of_chunk = [], 0
+                full, chunk, size_of_chunk = [chunk], [], 0
+                messages = fresh = []
+                yield full.pop()  # whoever gets it, and nobody else, keeps its messages alive
                 ask = max(1, min(self._rows, int(CHUNK_BYTES / average)))
                 moved = time.monotonic()
         if chunk:
             self.bytes += size_of_chunk
-            yield chunk
+            full, chunk, messages, fresh = [chunk], [], [], []
+            yield full.pop()
 
     def _take(self, consumer: Any, messages: list[Any]) -> list[Any]:
         """Keep the records of our ranges, and note how far each partition has come."""
@@ -276,7 +277,7 @@ class Fetcher:
 
 
 @contextlib.contextmanager
-def _no_collector() -> Iterator[None]:
+def no_collector() -> Iterator[None]:
     """Messages hold no cycles, yet looking for some takes half of the time it takes to get them."""
     enabled = gc.isenabled()
     gc.disable()

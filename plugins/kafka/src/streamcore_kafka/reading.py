@@ -13,7 +13,7 @@ from streamcore.spark.reporting import report
 from streamcore.spark.types import arrow_output
 
 from . import client
-from .fetching import Fetcher
+from .fetching import Fetcher, no_collector
 from .metadata import metadata_arrays
 from .progress import Range
 
@@ -40,19 +40,24 @@ def read_rows(
     needs_keys = kafka.key_format is not None
     records = rows = ignored = 0
     marks: dict[str, float] = {}
-    for chunk in fetcher.chunks():
-        fetched, (known, event_time) = time.time(), chunk[-1].timestamp()
-        keys = list(map(client.Message.key, chunk)) if needs_keys else [None] * len(chunk)
-        values = list(map(client.Message.value, chunk))
-        metadata = metadata_arrays(assembler.metadata_keys, chunk)
-        found = assembler.assemble(keys, values, metadata)
-        policy.apply(_bad_records(found, chunk))
-        records, rows = records + len(chunk), rows + found.batch.num_rows
-        ignored += found.ignored
-        if known != client.TIMESTAMP_NOT_AVAILABLE:
-            marks["fetch-lag-ms"] = round(fetched * 1000) - event_time
-            marks["emit-lag-ms"] = round(time.time() * 1000) - event_time
-        del chunk, keys, values, metadata  # not kept while Spark takes the rows
+    chunks = fetcher.chunks()
+    while True:
+        with no_collector():  # until the messages are gone: among them it would search in vain
+            chunk = next(chunks, None)
+            if chunk is None:
+                break
+            fetched, (known, event_time) = time.time(), chunk[-1].timestamp()
+            keys = list(map(client.Message.key, chunk)) if needs_keys else [None] * len(chunk)
+            values = list(map(client.Message.value, chunk))
+            metadata = metadata_arrays(assembler.metadata_keys, chunk)
+            found = assembler.assemble(keys, values, metadata)
+            policy.apply(_bad_records(found, chunk))
+            records, rows = records + len(chunk), rows + found.batch.num_rows
+            ignored += found.ignored
+            if known != client.TIMESTAMP_NOT_AVAILABLE:
+                marks["fetch-lag-ms"] = round(fetched * 1000) - event_time
+                marks["emit-lag-ms"] = round(time.time() * 1000) - event_time
+            del chunk, keys, values, metadata  # not kept while Spark takes the rows
         yield found.batch
     counts = {
         "records": records,
