@@ -131,6 +131,28 @@ def test_broken_subscriptions_are_taken_up_where_they_broke(kinesis, kinesis_str
     assert kinesis.ledger.injected["cut_subscription"] > before
 
 
+def test_a_shard_that_is_held_by_the_last_subscription_is_waited_for(
+    kinesis, kinesis_stream, options, job
+):
+    """The service gives a consumer one subscription of a shard in five seconds, broken or not."""
+    stream = kinesis_stream(shards=1)
+    put(kinesis.client(), stream, 100)
+    time.sleep(2.5)
+    before = kinesis.ledger.injected["in_use"]
+    kinesis.faults.subscription_holds, kinesis.faults.cut_subscription_after = 5, 1
+    try:
+        run = job(options(stream, **EFO))
+        rows = run.step()
+        put(kinesis.client(), stream, 100)
+        time.sleep(2.5)
+        rows += run.step()
+    finally:
+        kinesis.faults.clear()
+    run.reader.stop()
+    assert [row["n"] for row in rows] == [*range(100), *range(100)]
+    assert kinesis.ledger.injected["in_use"] > before
+
+
 def test_a_shard_that_ends_makes_way_for_its_children(kinesis, kinesis_stream, options, job):
     stream = kinesis_stream(shards=1)
     client = kinesis.client()

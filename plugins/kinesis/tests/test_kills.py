@@ -20,7 +20,7 @@ from streamcore import Column, Table
 from streamcore.spark.carrier import pack
 from streamcore.spark.types import spark_schema
 
-options, home = json.loads(sys.argv[1]), Path(sys.argv[2])
+options, home, once = json.loads(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:] == ["once"]
 table = Table(
     (
         Column("n", "BIGINT"),
@@ -48,6 +48,7 @@ def keep(batch, number):
 frame = spark.readStream.format("streamcore").options(**pack(options, table))
 frame = frame.schema(spark_schema(table.output)).load()
 query = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(home / "checkpoint"))
+query = query.trigger(availableNow=True) if once else query
 query.start().awaitTermination()
 """
 
@@ -184,10 +185,46 @@ def test_nothing_is_lost_or_read_twice_and_keys_keep_their_order(
     assert done == {"worker": worker_kills, "job": job_kills}
 
 
-def start(given, home):
+def test_a_killed_job_leaves_its_consumer_to_the_next_which_removes_it(
+    kinesis, kinesis_stream, options, tmp_path
+):
+    stream = kinesis_stream(shards=1)
+    client = kinesis.client(direct=True)
+    given = options(
+        stream,
+        **{
+            "connector": "kinesis",
+            "source.init.position": "TRIM_HORIZON",
+            "source.reader.type": "EFO",
+            "source.efo.consumer.name": "ours",
+        },
+    )
+    Writer(client, stream, 100, every=1000, seed=0).run()
+    job = start(given, tmp_path)
+    try:
+        while not sum(map(len, batches(tmp_path))):
+            assert job.poll() is None, (tmp_path / "log").read_text()[-3000:]
+            time.sleep(0.5)
+    finally:
+        stop(job)
+    assert consumers(client, stream) == ["ours"]
+    Writer(client, stream, 100, every=1000, seed=0).run()
+    assert start(given, tmp_path, "once").wait(300) == 0, (tmp_path / "log").read_text()[-3000:]
+    rows = [row for batch in batches(tmp_path) for row in batch]
+    assert [n for n, _, _ in rows] == [*range(100), *range(100)]
+    assert len({sequence for _, _, sequence in rows}) == 200
+    assert consumers(client, stream) == []
+
+
+def consumers(client, stream):
+    arn = client.describe_stream_summary(StreamName=stream)["StreamDescriptionSummary"]["StreamARN"]
+    return [c["ConsumerName"] for c in client.list_stream_consumers(StreamARN=arn)["Consumers"]]
+
+
+def start(given, home, *how):
     with (home / "log").open("a") as log:
         return subprocess.Popen(
-            [sys.executable, "-c", JOB, json.dumps(given), str(home)],
+            [sys.executable, "-c", JOB, json.dumps(given), str(home), *how],
             stdout=log,
             stderr=log,
             start_new_session=True,

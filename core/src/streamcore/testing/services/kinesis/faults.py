@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import threading
@@ -39,6 +40,8 @@ class Faults:
     """GetRecords calls a shard allows in a second (AWS: 5); 0 is no limit."""
     cut_subscription_after: int = 0
     """A subscription breaks after that many events; 0 is never."""
+    subscription_holds: float = 0.0
+    """Seconds for which a shard subscribed to refuses its consumer another (AWS: 5)."""
     latency: float = 0.0
     """Seconds added to each call."""
     shift_arrivals: float = 0.0
@@ -104,6 +107,7 @@ class Fate:
         self._shards: dict[str, str] = {}
         self._empty: dict[str, int] = {}
         self._recent_reads: dict[str, deque[float]] = {}
+        self._subscribed: dict[tuple[str, str], float] = {}
 
     def draw_from(self, seed: int) -> None:
         """Draw faults from this seed from now on, as a fate that begins with it would."""
@@ -160,6 +164,8 @@ class Fate:
             raise Refusal("LimitExceededException", f"Rate exceeded for {operation}.")
         if operation == "GetRecords":
             self._check_read(self._shards.get(request.get("ShardIterator", ""), ""))
+        if operation == "SubscribeToShard":
+            self._check_subscription(request["ConsumerARN"], request["ShardId"])
 
     def _check_read(self, shard: str) -> None:
         with self._lock:
@@ -176,6 +182,15 @@ class Fate:
                 self.ledger.injected["rate"] += 1
                 raise Refusal(THROTTLED, f"Rate exceeded for shard {shard}.")
             recent.append(now)
+
+    def _check_subscription(self, consumer: str, shard: str) -> None:
+        with self._lock:
+            now = time.monotonic()
+            last = self._subscribed.get((consumer, shard), -math.inf)
+            if now - last < self.faults.subscription_holds:
+                self.ledger.injected["in_use"] += 1
+                raise Refusal("ResourceInUseException", f"Shard {shard} is subscribed to.")
+            self._subscribed[consumer, shard] = now
 
     def split_off_failures(self, records: list[Any]) -> list[dict[str, str] | None]:
         """For each record, the failure to report instead of writing it, or None."""
