@@ -453,7 +453,7 @@ def test_pretty_printed_messages_and_a_byte_order_mark_are_read():
     ("message", "why"),
     [
         (b'{"a":1', "not JSON: expecting ',' delimiter at byte 6"),
-        (b'{"b":"\xc3\xa4', "not JSON: unterminated string starting at at byte 5"),
+        (b'{"b":"\xc3\xa4', "not JSON: unterminated string starting at byte 5"),
         (b'{"b":"\xc3\xa4" "a":1}', "not JSON: expecting ',' delimiter at byte 10"),
         (b'{"a":NaN}', "not JSON: 'NaN' at byte 5 is not a value"),
         (

@@ -56,7 +56,7 @@ def parse(message: bytes) -> Any:
     try:
         return _PARSER.raw_decode(text, start)[0]
     except json.JSONDecodeError as error:
-        trouble = error.msg[:1].lower() + error.msg[1:]
+        trouble = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
         byte = _byte(message, text, error.pos)
         raise Unreadable(f"not JSON: {trouble} at byte {byte}") from error
     except _NoValue as word:
