@@ -1,6 +1,7 @@
 """`streamcore check` judges every statement and changes nothing."""
 
 import json
+import time
 
 import pytest
 from streamcore.cli import main
@@ -108,6 +109,20 @@ def test_systems_are_asked_whether_tables_are_there_for_us(checked, kafka, kafka
     (told,) = findings[2]["details"]
     assert "registry 'http://127.0.0.1:1' did not answer (" in told
     assert f"topic '{views}-gone' does not exist at {servers}" in told
+
+
+def test_systems_that_are_away_are_waited_for_once(checked):
+    """Each would be waited for as long as its connections may take."""
+    away = """'connector' = 'kafka', 'topic' = 't', 'format' = 'json',
+      'properties.bootstrap.servers' = '127.0.0.1:1',
+      'properties.socket.connection.setup.timeout.ms' = '4000'"""
+    tables = [f"CREATE TABLE t{number} (id BIGINT) WITH ({away});" for number in range(5)]
+    began = time.monotonic()
+    status, out = checked("\n".join(tables), "--online")
+    assert time.monotonic() - began < 16
+    assert status == 1
+    assert out.count("Kafka broker 127.0.0.1:1 does not answer") == 5
+    assert "FAIL" not in out
 
 
 def test_a_yaml_job_is_checked_by_a_dry_run(capsys):

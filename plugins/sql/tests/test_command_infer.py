@@ -152,7 +152,12 @@ def test_an_avro_schema_gives_columns():
         ([b'{"id": 7}'], [b"other"], "`message_key` STRING"),
         ([b"1,2"], None, "'format' = 'csv'"),
         ([b'{"at": "2024-05-01 10:01:00"}', b'{"at": "2024-05-01 10:00:20"}'], None, "'1' MINUTE"),
-        ([b'{"at": "2024-05-01 10:01:00", "n": 1}'] * 2, None, "0 s behind"),
+        ([b'{"at": "2024-05-01 10:01:00", "n": 1}'] * 2, None, "0.0 s behind"),
+        (
+            [b'{"at": "2024-05-01 10:01:00"}', b'{"at": "2024-05-01 02:01:00"}'],
+            None,
+            "'60' MINUTE  -- the latest row in the sample was 8 h behind: windows would leave it",
+        ),
     ],
 )
 def test_the_statement_runs_and_says_what_was_found(values, keys, expected):
@@ -218,6 +223,11 @@ def test_secrets_are_not_printed():
 
 
 # --- on a real broker ------------------------------------------------------------------------
+
+
+def test_brokers_to_ask_are_asked_for(capsys):
+    assert main(["infer", "orders"]) == 2
+    assert "give --servers HOST:PORT" in capsys.readouterr().err
 
 
 def test_a_topic_becomes_a_table_and_a_bad_message_its_reason(kafka, kafka_topic, capsys, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +28,9 @@ class State:
     """What plugins add; loaded when it is first asked for."""
 
 
+_NOWHERE = logging.NullHandler()
+
+
 def formats(*more: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command `--format`, `--json` and `--verbose`; it receives the format as `output`."""
 
@@ -47,6 +51,8 @@ def formats(*more: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             ctx: click.Context, /, *args: Any, as_json: bool, verbose: bool, **kwargs: Any
         ) -> Any:
             ctx.ensure_object(State).verbose |= verbose
+            if not verbose:  # a command tells its failure itself; logs go where they were sent
+                logging.getLogger("streamcore").addHandler(_NOWHERE)
             if as_json:
                 kwargs["output"] = "json"
             return function(*args, **kwargs)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +12,7 @@ from streamcore import StreamcoreError
 
 from .errors import SqlError
 from .launching import MovesRows
+from .online import Question
 from .parity import differences
 from .planner.binding import Bound, bind
 from .reading import inserts_of
@@ -49,7 +51,8 @@ class Checker:
     start_spark: Callable[[], object] = lambda: None
     """Called before the first statement that Spark must look at."""
     _started: bool = False
-    _asked: set[tuple[Name, bool]] = field(default_factory=set)
+    _asked: dict[tuple[Name, bool], Question] = field(default_factory=dict)
+    _told_of: set[tuple[Name, bool]] = field(default_factory=set)
     _answers: list[str] = field(default_factory=list)
     _sinks: set[Name] = field(default_factory=set)
     _first: dict[str, int] = field(default_factory=dict)
@@ -64,6 +67,8 @@ class Checker:
                 yield Finding(problem.line, "", _verdict(problem), (str(problem),))
             return
         self._sinks |= {insert.table for each in statements for insert in inserts_of(each)}
+        if self.online:
+            self._ask_ahead(statements)
         for statement in statements:
             yield self._check(statement)
 
@@ -118,13 +123,24 @@ class Checker:
         for bound in planned.written:
             self._ask(bound, writing=True)
 
-    def _ask(self, bound: Bound, *, writing: bool) -> None:
-        from .online import ask
+    def _ask_ahead(self, statements: Sequence[Statement]) -> None:
+        """Ask for all tables at once: a system that is away takes half a minute to be given up."""
+        for statement in statements:
+            if isinstance(statement, CreateTable) and statement.like is None:
+                with contextlib.suppress(StreamcoreError):  # told when it is the table's turn
+                    self._question(bind(statement), writing=statement.name in self._sinks)
 
-        question = (bound.statement.name, writing)
-        if question not in self._asked:
-            self._asked.add(question)
-            self._answers.append(ask(bound, writing=writing))
+    def _ask(self, bound: Bound, *, writing: bool) -> None:
+        asked = (bound.statement.name, writing)
+        if asked not in self._told_of:
+            self._told_of.add(asked)
+            self._answers.append(self._question(bound, writing=writing).answer())
+
+    def _question(self, bound: Bound, *, writing: bool) -> Question:
+        asked = (bound.statement.name, writing)
+        if asked not in self._asked:
+            self._asked[asked] = Question(bound, writing=writing)
+        return self._asked[asked]
 
 
 def _verdict(error: SqlError) -> Verdict:

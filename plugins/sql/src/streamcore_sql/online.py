@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from streamcore import StreamcoreError
 
@@ -12,27 +13,35 @@ from .planner.binding import Bound
 _SECONDS = 45.0
 
 
-def ask(bound: Bound, *, writing: bool) -> str:
-    """Say that all is well; raise SqlError with every reason if it is not."""
-    connector, table = bound.connector, bound.table
-    problems: list[str] = []
-    failures: list[BaseException] = []
+class Question:
+    """Whether a table is there for us; asked from the moment this is made, beside others."""
 
-    def look() -> None:
+    def __init__(self, bound: Bound, *, writing: bool) -> None:
+        self._bound, self._writing = bound, writing
+        self._problems: list[str] = []
+        self._failure: BaseException | None = None
+        self._until = time.monotonic() + _SECONDS
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        bound, writing = self._bound, self._writing
         try:
-            problems.extend(map(str, connector.online_problems(table, writing=writing)))
+            found = bound.connector.online_problems(bound.table, writing=writing)
+            self._problems.extend(map(str, found))
         except BaseException as error:  # handed over to whoever waits
-            failures.append(error)
+            self._failure = error
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    thread.join(_SECONDS)
-    if thread.is_alive():
-        problems = [f"no answer within {_SECONDS:.0f} s"]
-    for failure in failures:
-        ours = isinstance(failure, StreamcoreError)
-        problems.append(str(failure) if ours else f"{type(failure).__name__}: {failure}")
-    if problems:
-        trouble = "\n".join(f"table '{bound.name}': {problem}" for problem in problems)
-        raise SqlError(trouble, bound.statement.name.place)
-    return f"'{bound.name}' is there to be {'written' if writing else 'read'}"
+    def answer(self) -> str:
+        """Say that all is well; raise SqlError with every reason if it is not."""
+        name, problems = self._bound.name, self._problems
+        self._thread.join(max(0.0, self._until - time.monotonic()))
+        if self._thread.is_alive():
+            problems = [f"no answer within {_SECONDS:.0f} s"]
+        elif (failure := self._failure) is not None:
+            ours = isinstance(failure, StreamcoreError)
+            problems.append(str(failure) if ours else f"{type(failure).__name__}: {failure}")
+        if problems:
+            trouble = "\n".join(f"table '{name}': {problem}" for problem in problems)
+            raise SqlError(trouble, self._bound.statement.name.place)
+        return f"'{name}' is there to be {'written' if self._writing else 'read'}"

@@ -59,6 +59,8 @@ def infer(
     if servers:
         given["properties.bootstrap.servers"] = servers
     is_kafka = "kafka" in connector
+    if is_kafka and "properties.bootstrap.servers" not in given:
+        raise click.UsageError("which brokers to ask is missing: give --servers HOST:PORT.")
     kept = {**_START.get(connector, {}), **given}
     read = {key: value for key, value in kept.items() if key != "connector"}
     if connector == "upsert-kafka":

@@ -12,6 +12,7 @@ from typing import Any
 from streamcore.values import is_sensitive, masked
 
 from ..lexer import text_literal
+from ..monitoring.wording import span
 from .detection import ColumnGuess, Guess
 from .sampling import Message
 from .shapes import quoted
@@ -193,7 +194,9 @@ def _watermark(
     seconds = next((s for s in _DELAYS if s >= late.total_seconds()), _DELAYS[-1])
     seconds = max(seconds, 5)
     unit, count = ("MINUTE", seconds // 60) if seconds >= 60 else ("SECOND", seconds)
-    doubt = f"the latest row in the sample was {late.total_seconds():.3g} s behind"
+    doubt = f"the latest row in the sample was {span(late.total_seconds())} behind"
+    if late.total_seconds() > seconds:
+        doubt += ": windows would leave it out"
     return (
         rowtime,
         f"INTERVAL '{count}' {unit}",
