@@ -262,3 +262,11 @@ def test_a_broker_that_takes_over_from_another_is_asked_again(passing):
 
     listening, own = SimpleNamespace(poll=lambda _: None), {"bootstrap.servers": f"{passing}:9092"}
     assert client.patiently(listening, own, ask) == "an offset"
+
+
+def test_what_is_tried_again_is_no_trouble_yet(caplog):
+    heard = Heard({})
+    with caplog.at_level(logging.INFO, "streamcore.kafka"):
+        heard.log(logging.ERROR, "%s %s", "GETPID", "Coordinator load in progress: retrying")
+        heard.log(logging.ERROR, "%s %s", "FAIL", "Connect failed")
+    assert [record.levelname for record in caplog.records] == ["INFO", "ERROR"]

@@ -48,6 +48,8 @@ class Heard:
             self._reports.append((time.monotonic(), report))
         line = scrubbed(template % arguments, self._properties)
         essence = _COUNTED.sub("", line)
+        if line.endswith(": retrying"):  # as from a coordinator that has just started
+            level = min(level, logging.INFO)
         if self._logged.get(essence, 0.0) < time.monotonic() - _RECENT:  # it reconnects often
             self._logged[essence] = time.monotonic()
             LOG.log(level, "%s", line)
