@@ -122,7 +122,6 @@ def test_systems_that_are_away_are_waited_for_once(checked):
     assert time.monotonic() - began < 16
     assert status == 1
     assert out.count("Kafka broker 127.0.0.1:1 does not answer") == 5
-    assert "FAIL" not in out
 
 
 def test_a_yaml_job_is_checked_by_a_dry_run(capsys):

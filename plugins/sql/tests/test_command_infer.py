@@ -1,6 +1,8 @@
 """`streamcore infer` and `why`: tables from samples, reasons for messages."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from datetime import datetime
@@ -228,6 +230,16 @@ def test_secrets_are_not_printed():
 def test_brokers_to_ask_are_asked_for(capsys):
     assert main(["infer", "orders"]) == 2
     assert "give --servers HOST:PORT" in capsys.readouterr().err
+
+
+def test_a_broker_that_is_away_is_told_in_one_sentence():
+    """In a process of its own: here a handler of the tests would take what is logged."""
+    soon = "properties.socket.connection.setup.timeout.ms=2000"
+    command = [sys.executable, "-m", "streamcore.cli", "infer", "t", "--servers", "127.0.0.1:1"]
+    ended = subprocess.run([*command, "--option", soon], capture_output=True, text=True)
+    assert ended.returncode == 1
+    (told,) = ended.stderr.splitlines()
+    assert told.startswith("streamcore: Kafka broker 127.0.0.1:1 does not answer: ")
 
 
 def test_a_topic_becomes_a_table_and_a_bad_message_its_reason(kafka, kafka_topic, capsys, tmp_path):
