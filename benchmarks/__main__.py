@@ -56,16 +56,17 @@ GROUPS: dict[str, Callable[[Setting], Iterator[Plan]]] = {
 FIRST = {
     *("source-json", "source-csv", "source-avro", "consumer-loop", "sink-json"),
     *("sink-exactly-once", "page-views", "latency-10", "command-list-plugins"),
-    *("length-1000000", "length-12000000", "length-50000000"),
+    *("length-1000000", "length-10000000", "length-50000000"),
 }
 """The cases that have figures to reach: should time run out, others are left out."""
-LAST = {
+CLOSER = {
     *("upsert-buffer", "upsert-normalize-50000", "upsert-normalize-1000000"),
-    *("upsert-from-topic", "upsert-restart", "ingestion-transform", "assembly"),
+    *("upsert-from-topic", "upsert-restart", "sql-overhead", "sql-2-of-8"),
+    *("ingestion", "ingestion-transform", "monitoring"),
     *("format-json-decode-uneven", "format-csv-decode-quoted", "format-csv-encode"),
     *("command-describe", "command-help"),
 }
-"""The cases that look closer at what another one measures: these are left out before others."""
+"""The cases without a peer or beside another of their kind: measured when asked for."""
 QUICK = {
     *("source-json", "consumer-loop", "sink-json", "sink-exactly-once", "page-views"),
     *("upsert-sink", "latency-10", "sql-parse", "kinesis-source", "kinesis-sink"),
@@ -84,6 +85,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="smaller topics, fewer runs, some cases of each kind"
     )
+    parser.add_argument(
+        "--all", action="store_true", help="also the cases that compare ours with ours: an hour"
+    )
     parser.add_argument("--no-flink", action="store_true", help="leave Flink SQL out")
     parser.add_argument(
         "--runs", type=int, help="how often each side is measured; 5, or 3 if quick"
@@ -91,27 +95,31 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--minutes",
         type=float,
-        help="begin no case in the last tenth of this time; 45, or 8 if quick; none with --only",
+        help="begin no case in the last tenth of this time; 45, or 8 if quick; none with --only "
+        "or --all",
     )
     parser.add_argument("--rows", type=int, help="messages of the largest topic")
     parser.add_argument(
         "--json",
         type=Path,
         metavar="FILE",
-        help="write the figures to this file; with --only, those of other cases in it are kept",
+        help="write the figures to this file; those of cases that are not run are kept in it",
     )
     chosen = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is stopped
     began = time.monotonic()
-    minutes = chosen.minutes or (math.inf if chosen.only else 8 if chosen.quick else 45)
+    minutes = chosen.minutes or (
+        math.inf if chosen.only or chosen.all else 8 if chosen.quick else 45
+    )
     failed: dict[str, str] = {}
     late: list[str] = []
     with sitting(
         chosen.runs, chosen.rows, quick=chosen.quick, with_flink=not chosen.no_flink
     ) as setting:
         plans = every_plan(setting)
-        wanted = list(_wanted(parser, plans, chosen.only, quick=chosen.quick))
-        figures = Figures(arguments, chosen.json, [plan.name for plan in plans], chosen.only)
+        wanted = list(_wanted(parser, plans, chosen))
+        names = [[plan.name for plan in some] for some in (plans, wanted)]
+        figures = Figures(arguments, chosen.json, *names)
         for plan in sorted(wanted, key=_turn):
             start = time.monotonic()
             if start - began > minutes * 60 * 0.9:
@@ -149,21 +157,23 @@ def every_plan(setting: Setting) -> list[Plan]:
 
 
 def _turn(plan: Plan) -> int:
-    return 0 if plan.name in FIRST else 2 if plan.name in LAST else 1
+    return 0 if plan.name in FIRST else 2 if plan.name in CLOSER else 1
 
 
 def _wanted(
-    parser: argparse.ArgumentParser, plans: list[Plan], only: list[str] | None, *, quick: bool
+    parser: argparse.ArgumentParser, plans: list[Plan], chosen: argparse.Namespace
 ) -> Iterator[Plan]:
     known = {plan.name for plan in plans} | set(GROUPS)
-    if unknown := sorted(set(only or ()) - known):
+    if unknown := sorted(set(chosen.only or ()) - known):
         parser.error(f"--only: no case or group is called {', '.join(unknown)}")
     for plan in plans:
-        if only:
-            chosen = plan.name in only or plan.group in only
+        if chosen.only:
+            wanted = plan.name in chosen.only or plan.group in chosen.only
+        elif chosen.quick:
+            wanted = plan.name in QUICK
         else:
-            chosen = plan.name in QUICK or not quick
-        if chosen:
+            wanted = chosen.all or plan.name not in CLOSER
+        if wanted:
             yield plan
 
 

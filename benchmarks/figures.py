@@ -21,8 +21,8 @@ PACKAGES = ("streamcore", "pyspark", "pyarrow", "confluent-kafka")
 class Figures:
     """Written after every case, because a sitting is long.
 
-    A sitting of all cases starts the file anew; one of some cases replaces those alone, so that
-    a file may hold several sittings: every case says which is its own.
+    A sitting replaces the cases that it is to run, and no others, so that a file may hold several
+    sittings: every case says which is its own.
     """
 
     def __init__(
@@ -30,17 +30,19 @@ class Figures:
         arguments: Sequence[str],
         file: Path | None,
         order: Sequence[str],
-        only: Sequence[str] | None,
+        wanted: Sequence[str],
     ) -> None:
         self._file, self._order = file, list(order)
         found: dict[str, Any] = {}
-        if file and only is not None and file.exists():
+        if file and file.exists():
             found = json.loads(file.read_text())
         # Figures of another make have no sittings, and nobody could say where they come from.
         self._sittings: dict[str, Any] = found.get("sittings", {})
+        others = set(order) - set(wanted)
         kept = found.get("cases", []) if self._sittings else []
-        self._cases = {case["name"]: case for case in kept if case["name"] in self._order}
-        self._failures: dict[str, Any] = found.get("failures", {})
+        self._cases = {case["name"]: case for case in kept if case["name"] in others}
+        failures: dict[str, Any] = found.get("failures", {})
+        self._failures = {name: failures[name] for name in failures.keys() & others}
         now = datetime.now(UTC)
         self._name = now.strftime("%Y-%m-%dT%H:%M:%SZ")
         self._sittings[self._name] = {
@@ -55,13 +57,11 @@ class Figures:
     def add(self, case: Case, so_far: float) -> None:
         """Keep what was measured, `so_far` seconds after the sitting began."""
         self._cases[case.name] = {**case.as_json(), "sitting": self._name}
-        self._failures.pop(case.name, None)
         self._sittings[self._name]["took_seconds"] = round(so_far, 1)
         self._write()
 
     def failed(self, plan: Plan, reason: str) -> None:
         """A case that failed, or had no time left, has no figures, not even older ones."""
-        self._cases.pop(plan.name, None)
         self._failures[plan.name] = {
             "what": plan.what,
             "reason": reason[:2000],

@@ -34,11 +34,11 @@ def cases(setting: Setting) -> Iterator[Plan]:
 
     The emulator takes the longer for a record the more its stream holds.
     """
-    rows, times = 2_000 if setting.quick else 12_000, (setting.runs, setting.warmups)
+    rows, times = 2_000 if setting.quick else 8_000, (setting.runs, setting.warmups)
     what = f"Kinesis json to rows, {rows:,} records, {SHARDS} shards"
     yield Plan("kinesis-source", what, partial(_reading, setting, rows), *times)
-    what = f"{rows // 6:,} rows to Kinesis json, {SHARDS} shards"
-    yield Plan("kinesis-sink", what, partial(_writing, setting, rows // 6), *times)
+    what = f"{rows // 4:,} rows to Kinesis json, {SHARDS} shards"
+    yield Plan("kinesis-sink", what, partial(_writing, setting, rows // 4), *times)
     what = f"planning a batch of {PLANNED:,} shards, calls aside (rows are shards, time is CPU)"
     yield Plan("kinesis-planning", what, lambda: {"streamcore": _plan}, *times)
 

@@ -15,7 +15,7 @@ from .setting import Setting
 from .sides import SparkSide
 
 RATES = (10, 1000)
-SECONDS = 4.0
+SECONDS = 3.0
 """For how long a running query is looked at."""
 _numbers = itertools.count(1)
 

@@ -13,7 +13,7 @@ PARTITIONS = (1, 16, 64)
 """Beside the 4 of every other case."""
 SIZES = {100: 1, 1_000: 4, 100_000: 150}
 """Bytes of a message, and by how much fewer of them are enough."""
-LENGTHS = (1_000_000, 12_000_000, 50_000_000)
+LENGTHS = (1_000_000, 10_000_000, 50_000_000)
 
 
 def cases(setting: Setting) -> Iterator[Plan]:

@@ -47,7 +47,7 @@ _topics: set[str] = set()
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """Writing and reading beside the kafka connector, the buffer, then normalisation."""
-    rows = 7 * setting.fewer // 10
+    rows = setting.fewer // 2
     what = f"{rows:,} upserts to Kafka json, with a key"
     yield _plan(setting, "upsert-sink", what, rows, _writing)
     what = f"{rows:,} upserts of {rows // 10:,} keys to Kafka json"

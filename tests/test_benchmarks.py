@@ -22,7 +22,8 @@ def case(name, *sides, unit="rows/s", group="a-group"):
 
 
 def figures(*cases):
-    kept = Figures([], None, [each.name for each in cases], None)
+    names = [each.name for each in cases]
+    kept = Figures([], None, names, names)
     for each in cases:
         kept.add(each, 1.0)
     return json.loads(json.dumps(kept.document()))
@@ -133,7 +134,7 @@ def test_messages_are_as_large_as_they_are_said_to_be(size):
 
 def test_figures_of_other_cases_are_kept_with_the_sitting_they_are_from(tmp_path):
     file, names = tmp_path / "figures.json", ["one", "two", "three"]
-    first = Figures(["--json", "x"], file, names, None)
+    first = Figures(["--json", "x"], file, names, names)
     first._name, first._sittings = "before", {"before": next(iter(first._sittings.values()))}
     for name in names:
         first.add(case(name, ("streamcore", 1.0)), 1.0)
@@ -169,31 +170,35 @@ def test_a_case_that_fails_does_not_end_the_sitting(monkeypatch, tmp_path, capsy
     assert "FAILED bad" in capsys.readouterr().out
 
 
-def test_a_quick_sitting_has_some_cases_and_all_that_are_named(monkeypatch, capsys):
+def test_a_sitting_has_the_cases_of_its_kind_or_those_that_are_named(monkeypatch, capsys):
     def sides():
         return {"streamcore": lambda: Run(1.0, 10)}
 
     def cases(setting):
-        for name in ("short", "long"):
+        for name in ("short", "long", "close"):
             yield Plan(name, name, sides, runs=1)
 
     monkeypatch.setattr(runner, "GROUPS", {"both": cases})
     monkeypatch.setattr(runner, "QUICK", {"short"})
+    monkeypatch.setattr(runner, "CLOSER", {"close"})
 
     def ran(*arguments):
         assert runner.main(list(arguments)) == 0
         told = capsys.readouterr().out
-        return [name for name in ("short", "long") if f"\n{name}: " in told]
+        return [name for name in ("short", "long", "close") if f"\n{name}: " in told]
 
     assert ran() == ["short", "long"]
     assert ran("--quick") == ["short"]
-    assert ran("--quick", "--only", "both") == ["short", "long"]
+    assert ran("--all") == ["short", "long", "close"]
+    assert ran("--quick", "--only", "both") == ["short", "long", "close"]
     assert ran("--quick", "--only", "long") == ["long"]
 
 
-def test_the_cases_of_a_quick_sitting_exist():
+def test_the_cases_that_are_told_apart_exist():
     setting = Setting(1000, 1000, 1000, 1, 1, 1, with_flink=False, quick=True, _open=ExitStack())
-    assert {plan.name for plan in runner.every_plan(setting)} > runner.QUICK | runner.FIRST
+    assert {plan.name for plan in runner.every_plan(setting)} > (
+        runner.QUICK | runner.FIRST | runner.CLOSER
+    )
 
 
 def test_a_sitting_begins_no_case_when_its_time_is_over(monkeypatch, tmp_path, capsys):
