@@ -79,7 +79,7 @@ def seen(running: Session, folder: str) -> Iterator[None]:
                 for path in paths:
                     urllib.request.urlopen(f"{surfaces.urls['web']}/{path}").read()
 
-        with surfaces.shown(lambda text: None, lambda text: None):
+        with surfaces.shown(lambda text: None, lambda *_: None):
             threads = [threading.Thread(target=each, daemon=True) for each in (look, ask)]
             for thread in threads:
                 thread.start()

@@ -33,13 +33,10 @@ def tree(root: int) -> set[int]:
         found |= more
 
 
-def cpu_seconds(pids: set[int]) -> float:
-    """User and system time of live processes and of their children that have ended."""
-    total = 0
-    for pid in pids:
-        if fields := _stat(pid):
-            total += sum(int(field) for field in fields[11:15])
-    return total / _TICKS
+def cpu_seconds(pids: set[int]) -> dict[int, float]:
+    """User and system time of each process that is alive."""
+    found = {pid: _stat(pid) for pid in pids}
+    return {pid: (int(at[11]) + int(at[12])) / _TICKS for pid, at in found.items() if at}
 
 
 class Family:
@@ -104,13 +101,20 @@ class Cost:
 def watched(root: int, every: float = 0.2) -> Iterator[Cost]:
     """Measure what the process tree spends, and its largest Python worker, inside the block."""
     cost = Cost()
+    before = cpu_seconds(tree(root))
+    spent = dict(before)
+
+    def look() -> None:
+        """Process by process: what one has spent that ends is kept, and never taken off again."""
+        pids = tree(root)
+        spent.update(cpu_seconds(pids))
+        sizes = [resident_mb(pid) for pid in pids if is_python_worker(pid)]
+        cost.peak_worker_mb = max([cost.peak_worker_mb, *sizes])
 
     def sample() -> None:
         while not cost._stop.wait(every):
-            sizes = [resident_mb(pid) for pid in tree(root) if is_python_worker(pid)]
-            cost.peak_worker_mb = max([cost.peak_worker_mb, *sizes])
+            look()
 
-    before = cpu_seconds(tree(root))
     sampler = threading.Thread(target=sample, daemon=True)
     sampler.start()
     try:
@@ -118,5 +122,5 @@ def watched(root: int, every: float = 0.2) -> Iterator[Cost]:
     finally:
         cost._stop.set()
         sampler.join()
-        cost.cpu = cpu_seconds(tree(root)) - before
-        time.sleep(0)
+        look()
+        cost.cpu = sum(spent.values()) - sum(before.values())
