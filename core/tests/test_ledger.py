@@ -1,11 +1,14 @@
 """The checker is checked: each fault planted into a good history is found, and only that one."""
 
+import os
 import random
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
 from streamcore.testing.ledger import Ledger, LiveReader, Seen, compare, read_to_end
-from streamcore.testing.ledger.report import BEGIN, END, Line, _name, write
+from streamcore.testing.ledger.report import BEGIN, END, FILE, Line, _name, write
 from streamcore.testing.ledger.scenario import Scale, seeded
 from streamcore.testing.services.kinesis.faults import Fate
 
@@ -175,3 +178,39 @@ def test_the_report_replaces_its_own_rows_and_keeps_the_rest(tmp_path):
     assert "passed / twice | 3 |" in rows[0]
     assert text.startswith("before\n")
     assert text.endswith(f"{END}\nafter\n")
+
+
+BROKEN = """
+import pytest
+from streamcore.testing.ledger import scenario
+
+@pytest.fixture
+def broker():
+    raise RuntimeError("did not start")
+
+@scenario(7, full={"rows": 9}, small={"rows": 3})
+def test_a_job_is_killed(broker, scale): pass
+
+@scenario(8, full={"rows": 9}, small={"rows": 3})
+def test_a_job_is_left_alone(scale): scale.measured["seen"] = "3"
+"""
+
+
+def test_a_service_that_does_not_start_is_a_failure_in_the_report(tmp_path):
+    file, test = tmp_path / "reliability.md", tmp_path / "test_broken.py"
+    row = "| 7 | a job is killed | 9 rows | passed in 5 s | 1 | 2024-01-01 |"
+    file.write_text(f"{BEGIN}\n{row}\n{END}\n")
+    test.write_text(BROKEN)
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "soak or not soak", "-k", "full"]
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider", "-p", "streamcore.testing.ledger.report", str(test)],
+        cwd=tmp_path,
+        env={**os.environ, FILE: str(file)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stdout
+    failed, passed = [line for line in file.read_text().splitlines() if line.startswith("| ")][1:]
+    assert failed.startswith("| 7 | a job is killed | 9 rows | FAILED (setup) in ")
+    assert passed.startswith("| 8 | a job is left alone | 9 rows | passed in 0 s: seen 3 |")
+    assert "a job is killed · 9 rows · FAILED (setup)" in done.stdout

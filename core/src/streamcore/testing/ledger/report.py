@@ -1,4 +1,4 @@
-"""A pytest plugin: one line for each test of a soak, and the table in docs/reliability.md."""
+"""A pytest plugin: one line for each test of a soak, and its row in docs/reliability.md."""
 
 from __future__ import annotations
 
@@ -40,17 +40,28 @@ _lines: list[Line] = []
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, Any]:
-    """Note each scenario that has run."""
+    """Note each scenario that has run, or that a service would not start for.
+
+    It is written at once: whoever ends a soak early keeps what was seen.
+    """
     report = yield
-    scale = getattr(item, "funcargs", {}).get("scale")
-    if call.when == "call" and isinstance(scale, Scale):
+    scale = getattr(item, "funcargs", {}).get("scale") or _asked_for(item)
+    if isinstance(scale, Scale) and (call.when == "call" or report.failed):
         details = "; ".join(f"{name} {value}" for name, value in scale.measured.items())
         outcome = "passed" if report.passed else "FAILED"
+        if call.when != "call":
+            outcome += f" ({call.when})"
         result = f"{outcome} in {call.duration:.0f} s" + (f": {details}" if details else "")
-        _lines.append(
-            Line(scale.number, _name(item), str(scale), result, scale.seed, call.duration)
-        )
+        line = Line(scale.number, _name(item), str(scale), result, scale.seed, call.duration)
+        _lines.append(line)
+        if target := os.environ.get(FILE):
+            write(Path(target), [line])
     return report
+
+
+def _asked_for(item: Any) -> Any:
+    """The scale of a test whose services did not start: it may not have been drawn yet."""
+    return getattr(item, "callspec", None) and item.callspec.params.get("scale")
 
 
 def _name(item: Any) -> str:
@@ -61,7 +72,7 @@ def _name(item: Any) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the lines, and put them into the file that the environment names."""
+    """Print the lines."""
     if not _lines:
         return
     terminalreporter.section("reliability")
@@ -69,8 +80,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(str(line))
     together = sum(line.seconds for line in _lines)
     terminalreporter.write_line(f"{len(_lines)} tests in {together:.0f} s, services apart")
-    if target := os.environ.get(FILE):
-        write(Path(target), _lines)
 
 
 def write(target: Path, lines: list[Line]) -> None:
