@@ -131,6 +131,17 @@ def test_a_missing_topic_fails_the_write_with_one_sentence(spark, kafka):
     assert "Create it, or check 'topic'." in str(failed.value)
 
 
+def test_all_topics_that_are_missing_are_named_at_once(spark, kafka, kafka_topic):
+    there = kafka_topic()
+    given = options(kafka, f"{there};gone-1;gone-2")
+    rows = spark.createDataFrame(
+        [(1, there), (2, "gone-2"), (3, "gone-1")], "id BIGINT, to STRING"
+    ).coalesce(1)
+    with pytest.raises(Exception, match="does not know the topics: 'gone-1', 'gone-2'") as failed:
+        write(rows, given, Table((ID, Column("to", "STRING", metadata="topic"))))
+    assert "Create them, or check 'topic'." in str(failed.value)
+
+
 def test_a_topic_is_created_where_the_user_allows_it(spark, kafka, records):
     from streamcore.testing.services.kafka import unique_name
 

@@ -36,7 +36,7 @@ from streamcore.values import masked
 
 from . import properties as _properties
 from .client_keys import KNOWN, PROVIDER
-from .explain import PASSING, Report, scrubbed, sentence
+from .explain import PASSING, Report, UnknownTopics, scrubbed, sentence
 from .hearing import hearing
 from .idle import Idle
 from .keystores import Settings, text
@@ -217,6 +217,8 @@ def partitions_of(topic: str, properties: Settings) -> tuple[int, ...]:
     try:
         described = _described(asking, topic, properties)
         if described.error is not None:
+            if described.error.name() == "UNKNOWN_TOPIC_OR_PART":
+                raise UnknownTopics(text(properties.get("bootstrap.servers")), topic)
             raise explain(_about(topic, described.error), properties)
     except BaseException:
         asking.close()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from streamcore import ConnectionFailed
 from streamcore.values import without_logins
 
 from .keystores import Settings, text
@@ -33,6 +34,22 @@ _NOISE = re.compile(
     r"| \(after \d+ms in state \w+(?:, \d+ identical error\(s\) suppressed)?\)"
 )
 _FATAL = ("_FATAL", "_PURGE_QUEUE")  # a producer that cannot go on drops what it has
+
+
+class UnknownTopics(ConnectionFailed):
+    """Kafka has no topics of these names."""
+
+    def __init__(self, servers: str, *names: str) -> None:
+        several = len(names) > 1
+        super().__init__(
+            f"Kafka broker {servers} does not know the topic{'s' * several}: "
+            f"{', '.join(repr(name) for name in names)}. "
+            f"Create {'them' if several else 'it'}, or check 'topic'."
+        )
+        self.servers, self.names = servers, names
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.servers, *self.names)
 
 
 class Report(NamedTuple):

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from streamcore import OptionError, Partitioner, Problem, RecordError, Table, Target
 from streamcore.rows import Splitter, key_value
 
+from .explain import UnknownTopics
 from .topics import java_pattern, matches
 from .validation import written_formats
 
@@ -81,10 +82,16 @@ class MessageEncoder:
 
     def _check_existence(self, topic: str | Sequence[str]) -> None:
         """Ask for each topic once, since the client would look for a missing one for long."""
-        for name in {topic} if isinstance(topic, str) else set(topic):
-            if name not in self._seen:
+        missing: list[UnknownTopics] = []
+        for name in sorted(({topic} if isinstance(topic, str) else set(topic)) - self._seen):
+            try:
                 self._ids(name)
                 self._seen.add(name)
+            except UnknownTopics as unknown:
+                missing.append(unknown)
+        if missing:
+            names = [name for unknown in missing for name in unknown.names]
+            raise UnknownTopics(missing[0].servers, *names)
 
     def _partitions(
         self,
