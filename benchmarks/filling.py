@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,6 +23,8 @@ _PORTION = 10_000_000
 """Bytes handed to the producer at once."""
 _PRODUCE, _VERSION, _ALL_REPLICAS, _TIMEOUT_MS = 0, 3, -1, 30_000
 _NO_TEXT = -1
+_NO_LEADER = {3, 5, 6}
+"""Errors of a partition that is being created: unknown, without a leader, or not led here yet."""
 
 
 def produce(
@@ -73,9 +76,15 @@ def _add(port: int, topic: str, rounds: int, batches: Mapping[int, list[bytes]])
     ):
         for _ in range(rounds):
             for column in itertools.zip_longest(*batches.values()):
-                some = zip(batches, column, strict=True)
-                _send(connection, topic, {at: batch for at, batch in some if batch})
-                _refuse_errors(replies, topic)
+                left = {at: batch for at, batch in zip(batches, column, strict=True) if batch}
+                deadline = time.monotonic() + _TIMEOUT_MS / 1000
+                while left:
+                    _send(connection, topic, left)
+                    early = _too_early(replies, topic)
+                    if early and time.monotonic() > deadline:
+                        raise BenchmarkError(f"{topic}, partitions {early}: no leader")
+                    time.sleep(0.1 if early else 0)
+                    left = {at: left[at] for at in early}
 
 
 def _batches(folder: Path) -> Iterator[bytes]:
@@ -102,12 +111,17 @@ def _send(connection: socket.socket, topic: str, batches: Mapping[int, bytes]) -
     connection.sendall(struct.pack(">i", sum(map(len, parts))) + b"".join(parts))
 
 
-def _refuse_errors(replies: BinaryIO, topic: str) -> None:
+def _too_early(replies: BinaryIO, topic: str) -> list[int]:
+    """The partitions that have no leader yet: a topic is created before they have."""
     (size,) = struct.unpack(">i", replies.read(4))
     body = replies.read(size)
     position = 4 + 4 + 2 + len(topic.encode())  # correlation, one topic, its name
     (count,) = struct.unpack_from(">i", body, position)
+    early = []
     for number in range(count):
         partition, error = struct.unpack_from(">ih", body, position + 4 + 22 * number)
-        if error:
+        if error in _NO_LEADER:
+            early.append(partition)
+        elif error:
             raise BenchmarkError(f"{topic}, partition {partition}: refused with error {error}")
+    return early

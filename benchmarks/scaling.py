@@ -39,7 +39,7 @@ def _plan(setting: Setting, format_name: str, rows: int, partitions: int, text: 
     name = f"scaling-{text.replace(',', '').replace(' ', '-')}"
     what = f"Kafka json to rows, {rows:,} messages, {text}"
     sides = partial(_sides, setting, format_name, rows, partitions)
-    warming = partial(_sides, setting, "json", setting.sample, 4)
+    warming = partial(_sides, setting, "json", setting.sample // 4, 4)
     return Plan(name, what, sides, setting.runs, setting.warmups, warming=warming)
 
 
