@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 from streamcore import Column, Table
-from streamcore_kinesis.partition_keys import java_float, partition_problems, spelled_keys
+from streamcore_kinesis.partition_keys import partition_problems, spelled_keys
 
 ROWS = pa.RecordBatch.from_pydict(
     {
@@ -32,25 +32,57 @@ def test_keys_are_cut_at_256_characters(first, second, length):
     assert len(spelled_keys(rows, ["a", "b"], "|")[0]) == length
 
 
+SPELLED_ALIKE = [
+    (1.0, "1.0"),
+    (100.0, "100.0"),
+    (-2.5, "-2.5"),
+    (1234567.0, "1234567.0"),
+    (9999999.0, "9999999.0"),
+    (1e7, "1.0E7"),
+    (12345678.0, "1.2345678E7"),
+    (1e10, "1.0E10"),
+    (0.1, "0.1"),
+    (0.001, "0.001"),
+    (0.0001, "1.0E-4"),
+    (1e-5, "1.0E-5"),
+    (0.0, "0.0"),
+    (-0.0, "-0.0"),
+    (float("nan"), "NaN"),
+    (float("inf"), "Infinity"),
+    (float("-inf"), "-Infinity"),
+]
+FLOATS = [
+    (0.3, "0.3"),
+    (16777216.0, "1.6777216E7"),
+    (33554432.0, "3.3554432E7"),
+    (2**-149, "1.4E-45"),
+    (2 * 2**-149, "2.8E-45"),
+    (7 * 2**-149, "9.8E-45"),
+    (2**-126, "1.1754944E-38"),
+    (3.4028234663852886e38, "3.4028235E38"),
+    (8.41e21, "8.41E21"),
+    (2e-3, "0.002"),
+    (1 / 3, "0.33333334"),
+]
+DOUBLES = [
+    (2**-1074, "4.9E-324"),
+    (2 * 2**-1074, "9.9E-324"),
+    (2**-1022, "2.2250738585072014E-308"),
+    (1.7976931348623157e308, "1.7976931348623157E308"),
+    (2e23, "2.0E23"),
+    (1e23, "1.0E23"),
+    (1 / 3, "0.3333333333333333"),
+]
+
+
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (1.0, "1.0"),
-        (0.1, "0.1"),
-        (100.0, "100.0"),
-        (1234567.0, "1234567.0"),
-        (12345678.0, "1.2345678E7"),
-        (1e10, "1.0E10"),
-        (0.001, "0.001"),
-        (0.0001, "1.0E-4"),
-        (-2.5, "-2.5"),
-        (0.0, "0.0"),
-        (float("nan"), "NaN"),
-        (float("-inf"), "-Infinity"),
-    ],
+    ("arrow", "value", "text"),
+    [(pa.float32(), *pair) for pair in SPELLED_ALIKE + FLOATS]
+    + [(pa.float64(), *pair) for pair in SPELLED_ALIKE + DOUBLES],
 )
-def test_floats_print_as_in_java(value, text):
-    assert java_float(value) == text
+def test_floats_are_spelled_as_java_prints_them(arrow, value, text):
+    rows = pa.RecordBatch.from_arrays([pa.array([value, None], arrow)], ["x"])
+    assert spelled_keys(rows, ["x"], "|") == [text, "null"]
 
 
 def test_characters_count_as_in_java_and_are_never_cut_in_half():
@@ -75,3 +107,22 @@ def test_unusable_partition_columns_are_named():
         "PARTITIONED BY: column 'm' is not a physical column",
         "PARTITIONED BY: column 'gone' is not a physical column",
     ]
+
+
+SPELLABLE = ["CHAR(3)", "VARCHAR(9)", "STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT"]
+SPELLABLE += ["FLOAT", "DOUBLE"]
+UNSPELLABLE = ["DATE", "TIME(0)", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "BINARY(3)", "BYTES"]
+UNSPELLABLE += ["VARBINARY(9)", "DECIMAL(10, 2)", "ARRAY<INT>", "MAP<STRING, INT>", "ROW<n INT>"]
+
+
+@pytest.mark.parametrize("declared", SPELLABLE)
+def test_columns_with_a_text_make_partition_keys(declared):
+    table = Table((Column("a", declared),), partition_keys=("a",))
+    assert list(partition_problems(table)) == []
+
+
+@pytest.mark.parametrize("declared", UNSPELLABLE)
+def test_columns_without_a_text_make_none(declared):
+    table = Table((Column("a", declared),), partition_keys=("a",))
+    (found,) = partition_problems(table)
+    assert str(found).startswith(f"PARTITIONED BY: column 'a' is {declared}, which has no partit")

@@ -106,10 +106,14 @@ def java_float(value: float, narrow: bool = False) -> str:
 
 
 def _shortest(value: float, narrow: bool) -> tuple[str, int]:
-    """The fewest digits that give the value back, and its decimal exponent."""
+    """The fewest digits that give the value back, but the nearest of two, and its exponent."""
     import pyarrow as pa
 
     text = pa.scalar(value, pa.float32()).cast(pa.string()).as_py() if narrow else repr(value)
     _, digits, exponent = Decimal(text).normalize().as_tuple()
+    if len(digits) == 1:  # 5E-324 is Java's 4.9E-324
+        two = f"{value:.1e}"
+        if (pa.scalar(float(two), pa.float32()).as_py() if narrow else float(two)) == value:
+            _, digits, exponent = Decimal(two).normalize().as_tuple()
     assert isinstance(exponent, int)
     return "".join(map(str, digits)), len(digits) - 1 + exponent
