@@ -83,16 +83,20 @@ def to_text(columns: Sequence[Column], *, iso: bool = False) -> str:
 def _written(column: Column, iso: bool) -> str:
     """Moments as JSON tells them; all else is written the same by everybody."""
     value, kind = name_literal(column.name), spark_type(column.field)
-    middle = "'T'" if iso else "' '"
     if isinstance(kind, T.TimestampNTZType):
         text = f"CAST({value} AS STRING)"
-        return f"replace({text}, ' ', {middle})" if iso else text
-    if isinstance(kind, T.TimestampType):
-        text = f"CAST(to_utc_timestamp({value}, current_timezone()) AS STRING) || 'Z'"
-        return f"replace({text}, ' ', {middle})" if iso else text
-    if isinstance(kind, T.TimeType):
+    elif isinstance(kind, T.TimestampType):
+        text = f"CAST({_in_utc(value)} AS STRING) || 'Z'"
+    elif isinstance(kind, T.TimeType):
         return f"CAST({value} AS STRING)"
-    return value
+    else:
+        return value
+    return f"replace({text}, ' ', 'T')" if iso else text
+
+
+def _in_utc(moment: str) -> str:
+    """A moment as UTC tells it; counted, as a local clock has no name for some of them."""
+    return f"(TIMESTAMP_NTZ '1970-01-01' + unix_micros({moment}) * INTERVAL '0.000001' SECOND)"
 
 
 def _literal(text: str) -> str:
