@@ -6,12 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import jsonschema
+import pyarrow as pa
 import pytest
 from ruamel.yaml import YAML
 from streamcore.cli import main
-from streamcore.registry import installed
+from streamcore.registry import installed, load
 from streamcore.spark.carrier import JSON_OPTION
 from streamcore_sql import Session, SqlError, parse, preflight
+from streamcore_sql.ingestion import partitioning
 from streamcore_sql.ingestion.errors import Problems
 from streamcore_sql.ingestion.json_schema import job_schema
 from streamcore_sql.ingestion.planning import prepare_job
@@ -19,7 +21,8 @@ from streamcore_sql.ingestion.reading import read_job
 from streamcore_sql.ingestion.routing import TableId
 from streamcore_sql.ingestion.row_sql import KIND
 from streamcore_sql.ingestion.shapes import Seen
-from streamcore_sql.ingestion.sinks import TYPES
+from streamcore_sql.ingestion.sinks import TYPES, plan_sink
+from streamcore_sql.monitoring.scrubbing import SECRETS
 from streamcore_sql.statements import Option
 
 JOB = r"""
@@ -140,15 +143,30 @@ def test_a_dry_run_prints_sql_that_parses_and_where_each_table_goes():
     sql, _, routing = text.partition("\n\n")
     statements = parse(sql)
     assert len(statements) == 5
-    assert re.split(r"\s*\n", routing) == [
-        "one query reads 'kafka' and writes 'upsert-kafka'",
-        "source table | sink table | topic      | changed by",
-        "-------------+------------+------------+-----------",
-        "shop.orders  | ods.orders | ods.orders |",
-        "shop.items   | ods.items  | ods.items  |",
-        "(2 rows)",
-        r"route[1]: shop.(\.*) -> ods.$1",
+    assert routing.splitlines() == [
+        "-- one query reads 'kafka' and writes 'upsert-kafka'",
+        "-- source table | sink table | topic      | changed by",
+        "-- -------------+------------+------------+-----------",
+        "-- shop.orders  | ods.orders | ods.orders |",
+        "-- shop.items   | ods.items  | ods.items  |",
+        "-- (2 rows)",
+        r"-- route[1]: shop.(\.*) -> ods.$1",
     ]
+
+
+def test_a_dry_run_prints_a_script_and_says_all_else_beside_it(tmp_path, capsys):
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB + "pipeline:\n  operator.uid.prefix: x\n")
+    assert main(["run", str(file), "--dry-run"]) == 0
+    shown = capsys.readouterr()
+    assert len(parse(shown.out)) == 5
+    assert "-- shop.items   | ods.items " in shown.out
+    note, *rest = shown.err.splitlines()
+    assert note == (
+        "note: job.yaml, line 22, column 3: pipeline: operator.uid.prefix: no effect: Spark finds "
+        "state by the query's own name"
+    )
+    assert not rest
 
 
 def sql_of(text):
@@ -226,7 +244,9 @@ PATTERNS = r"""
 
 def ways(found):
     rows = found.text().partition("\n\n")[2].splitlines()[3:]
-    return [tuple(part.strip() for part in row.split(" | ")[:2]) for row in rows if " | " in row]
+    return [
+        tuple(part.strip("- ") for part in row.split(" | ")[:2]) for row in rows if " | " in row
+    ]
 
 
 def test_a_dry_run_shows_the_way_of_sample_names():
@@ -237,6 +257,86 @@ def test_a_dry_run_shows_the_way_of_sample_names():
     session, given = Session(name="job", dry=True), {"dry": True, "samples": ["x.b", "y.z"]}
     found = prepare_job(session, text, "job.yaml", lambda: None, **given)
     assert ways(found) == [("x.b", "b"), ("y.z", "y.z")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "sinks"), [("ALL_MATCH", ["ods.orders", "copy"]), ("first_match", ["ods.orders"])]
+)
+def test_the_route_mode_says_how_many_ways_a_table_goes(mode, sinks):
+    text = JOB + "  - source-table: shop.orders\n    sink-table: copy\n"
+    found = ways(planned(text + f"pipeline:\n  route-mode: {mode}\n"))
+    assert found == [*(("shop.orders", sink) for sink in sinks), ("shop.items", "ods.items")]
+
+
+@pytest.mark.parametrize(
+    ("key", "names", "refused"),
+    [
+        ("exclude", "alter.column", {"alter.column.type"}),
+        ("exclude", "[drop, add.column]", {"drop.column", "drop.table", "add.column"}),
+        ("include", "column", {"create.table", "drop.table", "truncate.table"}),
+        (
+            "include",
+            "[alter.column.type, table]",
+            {"add.column", "drop.column", "rename.column"},
+        ),
+    ],
+)
+def test_schema_changes_are_named_in_full_or_by_a_part(key, names, refused):
+    text = changed("sink:\n", f"sink:\n  {key}.schema.changes: {names}\n")
+    assert {each.value for each in planned(text).job.sink.refused} == refused
+
+
+def places(strategy, keys):
+    """The partitions of three rows: two with a place, one of a table without partition-keys."""
+    text = changed("type: upsert-kafka", f"type: kafka\n  partition.strategy: {strategy}")
+    text += f"transform:\n  - source-table: shop.orders\n    {keys}\n"
+    job = read_job(text, "job.yaml", {}, {}, problems := Problems())
+    sink = plan_sink(job, "job", problems)
+    problems.raise_any()
+    path = str(sink.options.get("sink.partitioner", "")).rpartition(".")[2]
+    if not path:
+        return None
+    rows = pa.RecordBatch.from_pydict(
+        {"place": ["eu", "eu", None] if "-keys" in keys else [None] * 3}
+    )
+    return getattr(partitioning, path)().assign(
+        rows, [b"1", b"2", b"3"], SimpleNamespace(partitions=4)
+    )
+
+
+def test_tables_without_partition_keys_go_where_the_strategy_says():
+    assert places("all-to-zero", "filter: id > 0") == [0, 0, 0]
+    assert places("hash-by-key", "filter: id > 0") is None
+    assert places("all-to-zero", "partition-keys: amount") == [2, 2, 0]
+    assert places("hash-by-key", "partition-keys: amount") == [2, 2, None]
+
+
+KINESIS = "type: kinesis\n  stream.arn: arn:aws:kinesis:eu-west-1:000000000000:stream/s"
+
+
+@pytest.mark.parametrize("key", ["format", "value.format"])
+@pytest.mark.parametrize("sink", ["type: kafka", KINESIS])
+def test_a_format_has_two_keys(sink, key):
+    text = changed("type: upsert-kafka", f"{sink}\n  {key}: canal-json")
+    if sink == KINESIS:
+        text = text.replace("localhost:9092\nroute", "x\nroute")
+        text = text.replace("  properties.bootstrap.servers: x\n", "  aws.region: eu-west-1\n")
+    assert planned(text).sink.envelope == "canal-json"
+
+
+def test_partition_keys_are_refused_where_a_partitioner_is_named():
+    text = changed("type: upsert-kafka", "type: kafka\n  sink.partitioner: fixed")
+    text += "transform:\n  - source-table: shop.orders\n    partition-keys: id\n"
+    assert refusal(text) == (
+        "job.yaml, line 24, column 21: partition-keys: 'sink.partitioner' says where rows go\n"
+        "        partition-keys: id\n                        ^^\nLeave one of them out."
+    )
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "GMT-08:00", "+05:30"])
+def test_a_time_zone_is_a_name_or_an_offset(zone):
+    found = planned(f"{JOB}pipeline:\n  local-time-zone: {zone}\n")
+    assert found.session.settings.spark == {"spark.sql.session.timeZone": zone}
 
 
 def test_options_may_be_nested_or_listed_and_mean_the_same_flat():
@@ -279,8 +379,59 @@ def test_every_undefined_variable_is_told_at_once():
         "job.yaml, line 17, column 43: variable 'p.o-rt' is not defined\n"
         "      properties.bootstrap.servers: localhost:${p.o-rt}\n"
         "                                              ^^^^^^^^^\n"
-        "Define it with --var NAME=VALUE, with --env-file FILE or in the environment."
+        "Define it with --var NAME=VALUE, with --env-file FILE or in the environment as P_O_RT."
     )
+    secret = changed("name: Shop", "name: ${A B}").replace("ods.$1", "${secret_values.kafka-sk}")
+    assert re.findall("variable '(.*)' is not defined|^(Define it .*)", refusal(secret), re.M) == [
+        ("A B", ""),
+        (
+            "",
+            "Define it with --var NAME=VALUE, with --env-file FILE or in the environment as A_B.",
+        ),
+        ("secret_values.kafka-sk", ""),
+        (
+            "",
+            "Define it with --secrets FILE, a file of NAME=VALUE lines, or in the environment as "
+            "SECRET_VALUES_KAFKA_SK.",
+        ),
+    ]
+
+
+def test_a_name_counts_before_its_exported_spelling_and_options_before_the_environment(
+    tmp_path, capsys, monkeypatch
+):
+    job, files = tmp_path / "job.yaml", [tmp_path / "a.env", tmp_path / "b.env"]
+    job.write_text(changed("topic: shop", "topic: ${kafka.source-topic}"))
+    files[0].write_text("kafka.source-topic=second")
+    files[1].write_text("KAFKA_SOURCE_TOPIC=fifth")
+    monkeypatch.setenv("kafka.source-topic", "third")
+    monkeypatch.setenv("KAFKA_SOURCE_TOPIC", "sixth")
+    given = [
+        ("--var", "kafka.source-topic=first"),
+        ("--env-file", str(files[0])),
+        ("--var", "KAFKA_SOURCE_TOPIC=fourth"),
+        ("--env-file", str(files[1])),
+    ]
+    found = []
+    for without in ((), given[:1], given[:2], given[:2], given[:3], given):
+        if len(found) == 3:
+            monkeypatch.delenv("kafka.source-topic")
+        options = [word for pair in given if pair not in without for word in pair]
+        assert main(["run", str(job), "--dry-run", *options]) == 0
+        found += set(re.findall("'topic' = '(.*)'", capsys.readouterr().out)) - {
+            "ods.orders",
+            "ods.items",
+        }
+    assert found == ["first", "second", "third", "fourth", "fifth", "sixth"]
+
+
+def test_a_secret_of_the_environment_is_filled_in_and_hidden(monkeypatch):
+    monkeypatch.setenv("SECRET_VALUES_KAFKA_AK", "swordfish-9")
+    text = changed("sink:\n", "sink:\n  aliyun.kafka.accessKeyId: ${secret_values.kafka-ak}\n")
+    found = planned(text)
+    assert found.job.sink.options["aliyun.kafka.accessKeyId"] == "swordfish-9"
+    assert "'aliyun.kafka.accessKeyId' = '***'" in found.text()
+    assert SECRETS.scrub("login swordfish-9 failed") == "login *** failed"
 
 
 MISTAKES = {
@@ -350,6 +501,36 @@ MISTAKES = {
         "line 19, column 19: route[1]: source-table: 'shp.(\\.*)' matches no table\n"
         "      - source-table: shp.(\\.*)\n                      ^^^^^^^^^\n"
         "'source.tables' names shop.orders, shop.items.",
+    ),
+    "a zone that does not exist": (
+        "route:",
+        "pipeline:\n  local-time-zone: Europe/Berlim\nroute:",
+        "line 19, column 20: pipeline: local-time-zone: 'Europe/Berlim' is not a time zone such as "
+        "'UTC' or 'Europe/Berlin'\n      local-time-zone: Europe/Berlim\n"
+        "                       ^^^^^^^^^^^^^",
+    ),
+    "options of a function": (
+        "route:",
+        "pipeline:\n  user-defined-function:\n    - name: f\n      classpath: m.f\n"
+        "      options: {a: 1}\nroute:",
+        "line 22, column 7: pipeline: user-defined-function[1]: options: a Python function is "
+        "given none\n          options: {a: 1}\n          ^^^^^^^\n"
+        "Pass them as arguments where expressions call it.",
+    ),
+    "a change that does not exist": (
+        "sink:\n",
+        "sink:\n  exclude.schema.changes: alter.colum\n",
+        "line 16, column 27: sink: exclude.schema.changes: 'alter.colum' is no change of a schema; "
+        "there are add.column, alter.column.type, create.table, drop.column, drop.table, "
+        "rename.column, truncate.table\n      exclude.schema.changes: alter.colum\n"
+        "                              ^^^^^^^^^^^",
+    ),
+    "a table that no pattern of the source has": (
+        "    - name: shop.items\n      columns: id BIGINT, sku STRING\n      primary-keys: id\n",
+        "    - shop.item_\\.*\ntransform:\n  - source-table: shp.item_1\n    filter: id > 0\n",
+        "line 14, column 19: transform[1]: source-table: 'shp.item_1' matches no table\n"
+        "      - source-table: shp.item_1\n                      ^^^^^^^^^^\n"
+        "'source.tables' names shop.orders, shop.item_\\.*.",
     ),
     "a group that captures nothing": (
         "ods.$1",
@@ -684,7 +865,66 @@ def test_the_schema_refuses_what_does_not(validator, old, new, path):
     assert path in [error.json_path for error in errors]
 
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "ingestion.md"
+@pytest.mark.parametrize(
+    ("rest", "fits"),
+    [
+        ("pipeline: {parallelism: 4}", True),
+        ("pipeline: {parallelism: '04'}", True),
+        ("pipeline: {parallelism: '${N}'}", True),
+        ("pipeline: {parallelism: 0}", False),
+        ("pipeline: {parallelism: '0'}", False),
+        ("pipeline: {parallelism: -1}", False),
+        ("pipeline: {parallelism: many}", False),
+        ("pipeline: {route-mode: first_match, schema.change.behavior: Try_Evolve}", True),
+        ("pipeline: {route-mode: first}", False),
+        ("pipeline: {user-defined-function: [{name: f, classpath: m.f}]}", True),
+        ("pipeline: {user-defined-function: [{name: f, classpath: m.f, options: {}}]}", False),
+        ("pipeline: {model: []}", False),
+        ("pipeline:", False),
+        ("transform: [{source-table: a, converter-after-transform: Soft_Delete}]", True),
+        ("transform: [{source-table: a, converter-after-transform: '${CONVERTER}'}]", True),
+        ("transform: [{source-table: a, converter-after-transform: HARD_DELETE}]", False),
+        ("transform: [{projection: a}]", False),
+    ],
+)
+def test_the_schema_and_the_reader_agree(validator, rest, fits):
+    values = {"N": "2", "CONVERTER": "SOFT_DELETE"}
+    read_job(JOB + rest + "\n", "job.yaml", values, {}, problems := Problems())
+    assert bool(problems) is not fits
+    assert bool(list(validator.iter_errors(loaded(JOB + rest)))) is not fits
+
+
+REPOSITORY = Path(__file__).parents[3]
+JOBS = list(REPOSITORY.glob("examples/**/*.yaml"))
+SEED = """
+source: {type: datagen, tables: [{name: t, columns: id BIGINT}]}
+sink:
+  type: upsert-kafka
+  name: upsert-kafka Sink
+  properties.bootstrap.servers: localhost:9092
+  # ApsaraMQ for Kafka
+  aliyun.kafka.accessKeyId: ${secret_values.kafka-ak}
+  aliyun.kafka.accessKeySecret: ${secret_values.kafka-sk}
+  aliyun.kafka.instanceId: ${instancd-id}
+  aliyun.kafka.endpoint: ${endpoint}
+  aliyun.kafka.regionId: ${region-id}
+"""
+
+
+def test_the_schema_accepts_every_example_and_the_seeds_sink(tmp_path, monkeypatch):
+    info = tmp_path / "streamcore_ticker-1.0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: streamcore-ticker\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[streamcore]\nticker = streamcore_ticker\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(REPOSITORY / "examples" / "streamcore-ticker"))
+    validator = jsonschema.Draft202012Validator(job_schema(load()))
+    assert {path.name for path in JOBS} == {"shop.yaml", "prices.yaml"}
+    for text in [SEED, *(path.read_text(encoding="utf-8") for path in JOBS)]:
+        assert not list(validator.iter_errors(loaded(text)))
+
+
+DOCUMENT = REPOSITORY / "docs" / "ingestion.md"
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
 
 

@@ -50,7 +50,6 @@ def test_routes_rename_by_group_by_symbol_or_not_at_all():
     assert every.sinks_of(ORDERS) == ("lake.orders", "copy")
     assert first.sinks_of(ORDERS) == ("lake.orders",)
     assert every.sinks_of(TableId.of("else.where")) == ("else.where",)
-    assert every.idle([ORDERS]) == [0]
 
 
 # --- out of messages -------------------------------------------------------------------------

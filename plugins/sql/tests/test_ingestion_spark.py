@@ -3,13 +3,14 @@
 import json
 
 import pytest
+from streamcore import Column
 from streamcore_sql import Session, SqlError
 from streamcore_sql.ingestion.batches import TableWriter
 from streamcore_sql.ingestion.errors import Problems, RowRefused
 from streamcore_sql.ingestion.packed_writer import packed
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.ingestion.routing import TableId
-from streamcore_sql.ingestion.row_sql import KIND, TABLE, TEXT
+from streamcore_sql.ingestion.row_sql import KIND, TABLE, TEXT, to_text
 from streamcore_sql.ingestion.shapes import Seen, Shape
 from streamcore_sql.ingestion.sources import look, look_at_names
 
@@ -129,6 +130,50 @@ def test_a_projection_computes_and_declared_types_come_through(spark):
     ]
 
 
+@pytest.fixture
+def zone(spark):
+    yield "Europe/Berlin"
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+MOMENTS = {
+    "2024-03-31 00:30:00Z": "2024-03-31 01:30:00",
+    "2024-03-31 01:30:00Z": "2024-03-31 03:30:00",
+    "2024-03-31 02:30:00Z": "2024-03-31 04:30:00",
+    "2024-10-27 00:30:00Z": "2024-10-27 02:30:00",
+    "2024-10-27 01:30:00Z": "2024-10-27 02:30:00",
+    "2024-10-27 02:30:00.123456Z": "2024-10-27 03:30:00.123456",
+    "1850-01-01 00:00:00Z": "1850-01-01 00:53:28",
+}
+"""Around the hours that clocks in Berlin skip and repeat, and what they show then."""
+
+
+@pytest.mark.parametrize("standard", ["SQL", "ISO-8601"])
+def test_moments_stay_the_same_whatever_the_zone_that_expressions_see_them_in(
+    spark, zone, standard
+):
+    text = job(
+        "\n  - source-table: shop.a\n    projection: id, at, CAST(at AS STRING) AS here\n",
+        tables="  tables:\n    - name: shop.a\n      columns: id BIGINT, at TIMESTAMP_LTZ(6)\n"
+        "      primary-keys: id\n",
+        pipeline=f"pipeline:\n  local-time-zone: {zone}\n",
+    ).replace("sink:\n", f"sink:\n  value.json.timestamp-format.standard: {standard}\n")
+    rows = [{"id": number, "at": moment} for number, moment in enumerate(MOMENTS)]
+    found = Batches(spark, text).messages(*(("shop.a", "+I", row) for row in rows))
+    middle = " " if standard == "SQL" else "T"
+    assert [value for _, _, value in found] == [
+        {**row, "at": row["at"].replace(" ", middle), "here": MOMENTS[row["at"]]} for row in rows
+    ]
+
+
+def test_moments_that_a_connector_reads_stay_the_same_too(spark, zone):
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    columns = [Column("at", "TIMESTAMP_LTZ(6)")]
+    frame = spark.createDataFrame([(moment,) for moment in MOMENTS], "at string")
+    written = frame.selectExpr("CAST(at AS TIMESTAMP) AS at").selectExpr(to_text(columns)).collect()
+    assert [json.loads(row[0])["at"] for row in written] == list(MOMENTS)
+
+
 def test_inferred_columns_evolve_and_those_that_clash_with_the_projection_stay_out(spark, caplog):
     text = job(
         r"""
@@ -162,6 +207,59 @@ def test_a_column_that_will_be_left_out_is_no_reason_not_to_start(spark):
     Batches(spark, strict).job._check_table(TableId.of("shop.a"), shape, problems)
     with pytest.raises(SqlError, match="column 'next' is given twice"):
         problems.raise_any()
+
+
+def test_ignored_columns_stay_out_of_a_transform_and_values_of_other_types_are_null(spark):
+    text = job(
+        "\n  - source-table: shop.a\n    projection: \\*, n + 1 AS next\n",
+        pipeline="pipeline:\n  schema.change.behavior: ignore\n",
+    )
+    batches = Batches(spark, text)
+    (first,) = batches.messages(("shop.a", "+I", {"id": 1, "n": 1}))
+    assert first[2] == {"id": 1, "n": 1, "next": 2}
+    (second,) = batches.messages(("shop.a", "+I", {"id": 2, "n": "many", "new": True}))
+    assert second[2] == {"id": 2, "n": None, "next": None}
+
+
+def test_rules_for_no_table_known_so_far_are_noted_with_their_place(spark):
+    text = job(
+        "\n  - source-table: shop.oders\n    filter: id > 0\n",
+        tables=ORDERS + "    - shop.\\.*\n",
+    )
+    text += "route:\n  - {source-table: shop.ordres, sink-table: a}\n"
+    text += "  - {source-table: shop.orders, sink-table: b}\n"
+    notes = [note for note in Batches(spark, text).job.notes if note.startswith("job.yaml")]
+    assert notes == [
+        "job.yaml, line 24, column 20: route[1]: source-table: 'shop.ordres' matches no table "
+        "known so far",
+        "job.yaml, line 21, column 19: transform[1]: source-table: 'shop.oders' matches no table "
+        "known so far",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "asked", "tasks", "together"),
+    [
+        ("at-least-once", None, 4, TEXT),
+        ("at-least-once", 3, 3, TEXT),
+        ("at-least-once", 9, 4, TEXT),
+        ("exactly-once", None, 4, TEXT),
+        ("exactly-once", 3, 3, TABLE),
+        ("exactly-once", 9, 9, TABLE),
+    ],
+)
+def test_parallelism_never_parts_rows_whose_order_counts(spark, guarantee, asked, tasks, together):
+    text = HEAD.format(tables="", sink=f"upsert-kafka\n  sink.delivery-guarantee: {guarantee}")
+    text += f"pipeline: {{parallelism: {asked}}}\n" if asked else ""
+    rows = spark.range(0, 64, 1, 4).selectExpr(
+        f"concat('shop.', id % 8) AS {TABLE}", f"string(id DIV 16) AS {TEXT}", f"'+I' AS {KIND}"
+    )
+    dealt = Batches(spark, text).writer._dealt(rows, 1)
+    assert dealt.rdd.getNumPartitions() == tasks
+    found = dealt.selectExpr("spark_partition_id() AS task", TABLE, TEXT).collect()
+    assert len(found) == 64
+    parts = {(row["task"], row[together]) for row in found}
+    assert len(parts) == len({part for _, part in parts}), "one of them is in two tasks"
 
 
 def test_names_may_hold_anything_that_json_can_write(spark):

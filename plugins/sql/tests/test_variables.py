@@ -33,8 +33,20 @@ def test_all_undefined_variables_are_told_at_once_with_their_places():
         "line 2, column 3: variable 'secret_values.pw' is not defined\n"
         "     '${secret_values.pw}'\n"
         "      ^^^^^^^^^^^^^^^^^^^\n"
-        "Add it to the secret values the job is given."
+        "Define it with --secrets FILE, a file of NAME=VALUE lines, or in the environment as "
+        "SECRET_VALUES_PW."
     )
+
+
+def test_a_name_that_no_shell_can_export_has_a_second_spelling():
+    given = {"A_B_C": "1", "PATH": "/bin", "SECRET_VALUES_PW": "hunter2"}
+    source = fill("SELECT '${a.b-c}', '${secret_values.pw}'", given)
+    assert source.text == "SELECT '1', 'hunter2'"
+    assert source.mask("login hunter2 failed") == "login *** failed"
+    assert fill("'${a.b-c}'", {**given, "a.b-c": "2"}).text == "'2'"
+    assert fill("'${secret_values.pw}'", given, {"pw": "given"}).text == "'given'"
+    with pytest.raises(SqlError, match="variable 'path' is not defined"):
+        fill("SELECT '${path}'", given)
 
 
 def test_places_are_those_of_the_script_as_written():

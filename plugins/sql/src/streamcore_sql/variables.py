@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .errors import SqlError, did_you_mean
+from .monitoring.scrubbing import SECRETS
 from .source import Filled, Place, Source
 
-_SECRETS = "secret_values."
+_PREFIX = "secret_values."
 _VARIABLE = r"(?P<escaped>\$\$\{) | \$\{(?P<name>[^{}\n]*+)\}"
 _OUTSIDE = re.compile(
     rf"(?P<comment>--[^\n]*+|/\*(?!\+)(?s:.*?)\*/) | (?P<quote>['`]) | {_VARIABLE}", re.VERBOSE
@@ -21,6 +22,41 @@ _INSIDE = {
 _ENV_LINE = re.compile(r"(?:export\s+)?([\w.-]+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|(.*?))\s*")
 
 
+class Variables:
+    """What is filled in for names; what is called secret is hidden from then on."""
+
+    def __init__(self, values: Mapping[str, str], secrets: Mapping[str, str]) -> None:
+        self._known = {**values, **{_PREFIX + key: value for key, value in secrets.items()}}
+
+    def get(self, name: str) -> str | None:
+        """A value by its name, else by the name that a shell can export; None if undefined."""
+        value = self._known.get(name, self._known.get(exported(name)))
+        if value is not None and is_secret(name):
+            SECRETS.learn([value])
+        return value
+
+    def hint(self, name: str) -> str:
+        """What to do about a name that is not defined."""
+        ways, start = "with --var NAME=VALUE, with --env-file FILE", ""
+        if is_secret(name):
+            ways, start = "with --secrets FILE, a file of NAME=VALUE lines,", _PREFIX
+        alike = [each.removeprefix(start) for each in self._known if is_secret(each) == bool(start)]
+        if near := did_you_mean(name.removeprefix(start), alike):
+            return near.replace("'", f"'{start}", 1)
+        renamed = f" as {exported(name)}" if exported(name) != name else ""
+        return f"Define it {ways} or in the environment{renamed}."
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable is a secret, going by its name."""
+    return name.startswith(_PREFIX)
+
+
+def exported(name: str) -> str:
+    """The name under which a shell exports a variable: its own, or `A_B_C` for `a.b-c`."""
+    return name if name.isidentifier() else re.sub(r"[^A-Za-z0-9]", "_", name).upper()
+
+
 def fill(
     script: str, values: Mapping[str, str], secrets: Mapping[str, str] | None = None, name: str = ""
 ) -> Source:
@@ -30,7 +66,7 @@ def fill(
     `$${` stays `${`. Comments are left alone.
     """
     written = Source(script, name)
-    known = {**values, **{_SECRETS + key: value for key, value in (secrets or {}).items()}}
+    variables = Variables(values, secrets or {})
     pieces: list[str] = []
     filled: list[Filled] = []
     problems: list[SqlError] = []
@@ -45,28 +81,22 @@ def fill(
         if match["comment"]:
             continue
         key = (match["name"] or "").strip()
-        if not match["escaped"] and key not in known:
+        value = "${" if match["escaped"] else variables.get(key)
+        if value is None:
             place = Place(written, match.start(), match.end())
-            problems.append(_undefined(key, place, known))
+            trouble = f"variable '{key}' is not defined"
+            problems.append(SqlError(trouble, place, variables.hint(key)))
             continue
-        value = "${" if match["escaped"] else known[key]
         text = value.replace(quote, quote * 2) if quote else value
         pieces += [script[at : match.start()], text]
         length += match.start() - at
-        secret = value if key.startswith(_SECRETS) else ""
+        secret = value if is_secret(key) else ""
         filled.append(Filled(length, length + len(text), *match.span(), secret))
         length += len(text)
         at = match.end()
     if problems:
         raise SqlError.together(problems)
     return Source("".join([*pieces, script[at:]]), name, script, filled)
-
-
-def _undefined(key: str, place: Place, known: Mapping[str, str]) -> SqlError:
-    define = "Define it with --var, in an .env file or in the environment."
-    if key.startswith(_SECRETS):
-        define = "Add it to the secret values the job is given."
-    return SqlError(f"variable '{key}' is not defined", place, did_you_mean(key, known) or define)
 
 
 def read_env_file(path: Path) -> dict[str, str]:

@@ -150,6 +150,8 @@ def _prepare(
     samples: Sequence[str] = (),
 ) -> list[Planned]:
     """Check and plan everything; nothing is kept, started or said to be done if any is wrong."""
+    from ..results import Text
+
     outcomes: list[Any] = []
 
     def start() -> None:
@@ -176,7 +178,7 @@ def _prepare(
         display.result(outcome)
     if dry:
         for each in planned:
-            display.say(each.text(details=given.verbose, options=True))
+            display.result(Text(each.text(details=given.verbose, options=True)))
     for note in dict.fromkeys(notes):
         display.note(note)
     return planned

@@ -43,7 +43,7 @@ def plan_text(
     columns_of: ColumnsOf,
     samples: Sequence[str] = (),
 ) -> str:
-    """The whole plan, for the tables that the file names and for those given as samples."""
+    """The whole plan as SQL, for the tables that the file names and for those given as samples."""
     selectors = [rule.route.source for rule in job.routes] + [
         rule.source for rule in job.transforms
     ]
@@ -52,7 +52,8 @@ def plan_text(
     tables = [table for table in tables if job.source.wants(table)]
     written = _Sql(job, router, source, sink, columns_of)
     shown = tables if samples else [*tables, *_made_up(selectors, job, tables)]
-    return "\n".join([*written.lines(tables), "", *_routing(job, router, sink, shown)])
+    told = "\n".join(_routing(job, router, sink, shown)).splitlines()
+    return "\n".join([*written.lines(tables), "", *(f"-- {line}".rstrip() for line in told)])
 
 
 def _made_up(

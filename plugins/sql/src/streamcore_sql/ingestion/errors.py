@@ -27,6 +27,12 @@ class RowRefused(StreamcoreError):  # noqa: N818 - says what happened
     """A row that does not fit its table; nothing of its batch was written by this task."""
 
 
+def noted(text: str, at: Node, *, key: bool = False) -> str:
+    """A note about a node, or about the key it stands under, that tells its place."""
+    place = at.key_place if key and at.key_place else at.place
+    return f"{place.source.name}, line {place.line}, column {place.column}: {text}"
+
+
 class Problems:
     """Collects what is wrong with a file, to tell all of it at once."""
 

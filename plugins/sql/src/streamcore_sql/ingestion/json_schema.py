@@ -11,7 +11,7 @@ from streamcore import Connector
 from streamcore.description import OptionFacts, describe
 from streamcore.registry import Registry
 
-from .model import Behavior, RouteMode, RuntimeMode
+from .model import Behavior, Converter, RouteMode, RuntimeMode
 from .sinks import TYPES, KeyFormat, Strategy, ValueFormat
 
 Schema = dict[str, Any]
@@ -24,6 +24,13 @@ _TYPES: dict[str, Schema] = {
         "anyOf": [{"type": "integer"}, {"type": "string", "pattern": r"^[+-]?\d+$"}, _VARIABLE]
     },
     "list": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
+}
+_ABOVE_ZERO: Schema = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1},
+        {"type": "string", "pattern": r"^\+?0*[1-9]\d*$"},
+        _VARIABLE,
+    ]
 }
 _NAMES: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _SELECTOR = {
@@ -56,10 +63,11 @@ def _text(description: str, **more: Any) -> Schema:
     return {**_TEXT, "description": description, **more}
 
 
-def _choice(kind: type[Enum], description: str, default: Enum) -> Schema:
+def _choice(kind: type[Enum], description: str, default: Enum | None = None) -> Schema:
     values = [member.value for member in kind]
     any_case = [{"enum": values}, {"type": "string", "pattern": _any_case(values)}, _VARIABLE]
-    return {"anyOf": any_case, "description": description, "default": default.value}
+    usual = {} if default is None else {"default": default.value}
+    return {"anyOf": any_case, "description": description, **usual}
 
 
 def _any_case(values: Iterable[str]) -> str:
@@ -223,7 +231,7 @@ _TRANSFORM = _mapping(
         "partition-keys": _NAMES,
         "table-options": _text("Without effect: topics are not created here."),
         "table-options.delimiter": _text("Without effect."),
-        "converter-after-transform": {"enum": ["SOFT_DELETE", "soft_delete"]},
+        "converter-after-transform": _choice(Converter, "SOFT_DELETE writes deletes as rows."),
         "description": _text("For people."),
     },
 )
@@ -231,7 +239,7 @@ _PIPELINE = _mapping(
     [],
     {
         "name": _text("The job's name; its checkpoint is kept under it."),
-        "parallelism": _TYPES["int"],
+        "parallelism": {**_ABOVE_ZERO, "description": "How many tasks write, at most."},
         "local-time-zone": _text("The zone of TIMESTAMP_LTZ in expressions."),
         "execution.runtime-mode": _choice(
             RuntimeMode, "BATCH ends with what is there now.", RuntimeMode.STREAMING
@@ -247,7 +255,6 @@ _PIPELINE = _mapping(
                 {
                     "name": _text("How expressions call it."),
                     "classpath": _text("The Python function, as module.function."),
-                    "options": {},
                 },
             ),
         },

@@ -36,6 +36,12 @@ class RuntimeMode(Enum):
     BATCH = "BATCH"
 
 
+class Converter(Enum):
+    """What `converter-after-transform` makes of rows."""
+
+    SOFT_DELETE = "SOFT_DELETE"
+
+
 class ChangeType(Enum):
     """The changes of a schema that `include.schema.changes` and `exclude...` name."""
 
@@ -99,9 +105,7 @@ class Source(End):
     @property
     def is_closed(self) -> bool:
         """Whether no table can come that the file does not name in full."""
-        return bool(self.tables) and all(
-            len(each.selector.literals) == len(each.selector.patterns) for each in self.tables
-        )
+        return bool(self.tables) and all(each.selector.is_literal for each in self.tables)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,13 +22,14 @@ from ..monitoring.scrubbing import SECRETS
 from ..planner.modes import APPEND, UPDATE, applied, spark_settings
 from ..statements import CreateFunction, Name, Option
 from .batches import TableWriter
+from .document import Node
 from .dry_run import plan_text
-from .errors import Problems, RowRefused
+from .errors import Problems, RowRefused, noted
 from .expressions import sql_text, told_at
 from .model import Job, RouteMode, RuntimeMode
 from .packed_writer import TablesDataSource
 from .reading import read_job
-from .routing import Router, TableId
+from .routing import Router, Selector, TableId
 from .shapes import Shape, Shapes, is_local
 from .sinks import SinkPlan, plan_sink
 from .sources import SourcePlan, look, plan_source
@@ -98,10 +99,10 @@ class PlannedJob:
         for table, shape in known.items():
             self._check_table(table, shape, problems)
         problems.raise_any()
-        idle = self.router.idle(known) if known else []
-        for at in idle:
-            selector = self.job.routes[at].route.source.text
-            self._notes.append(f"route[{at + 1}]: '{selector}' is for no table known so far")
+        for label, node in _rules_for(self.job, lambda rule: not any(map(rule.match, known))):
+            if known:
+                text = f"{label}: source-table: '{node.text}' matches no table known so far"
+                self._notes.append(noted(text, node))
 
     def _check_table(self, table: TableId, shape: Shape, problems: Problems) -> None:
         """Complain about a transform that does not fit a table, and about a key that is missing."""
@@ -229,7 +230,7 @@ def prepare_job(
     if pipeline.name and not settings.get("pipeline.name"):
         settings.put(Option("pipeline.name", pipeline.name))
     if pipeline.time_zone:
-        settings.put(Option("table.local-time-zone", pipeline.time_zone))
+        settings.put(Option("table.local-time-zone", pipeline.time_zone), session._spark)
     if pipeline.runtime_mode is RuntimeMode.BATCH:
         settings.once = True
     for function in pipeline.functions:
@@ -255,22 +256,34 @@ def _refuse_forgetful(job: Job, sink: SinkPlan, launch: Launch, problems: Proble
         problems.add(trouble, node, hint)
 
 
+def _rules_for(job: Job, asked: Callable[[Selector], bool]) -> Iterator[tuple[str, Node]]:
+    """The rules whose tables are those asked for: what they are called, and what they select."""
+    routes = [(f"route[{n}]", each.route.source, each.node) for n, each in enumerate(job.routes, 1)]
+    rules = [
+        (f"transform[{n}]", each.source, each.node) for n, each in enumerate(job.transforms, 1)
+    ]
+    for label, selector, node in (*routes, *rules):
+        if asked(selector):
+            yield label, node.members["source-table"]
+
+
 def _refuse_idle_rules(job: Job, router: Router, problems: Problems) -> None:
-    """Complain about rules for no table, where the file names every table there is."""
-    if not job.source.is_closed:
+    """Complain about rules for no table, as far as the file says which tables there are."""
+    source = job.source
+    listed = ", ".join(each.selector.text for each in source.tables)
+
+    def is_idle(rule: Selector) -> bool:
+        if source.is_closed:
+            return not any(map(rule.match, source.names))
+        return rule.is_literal and not any(source.wants(TableId.of(each)) for each in rule.literals)
+
+    for label, node in _rules_for(job, is_idle):
+        trouble = f"{label}: source-table: '{node.text}' matches no table"
+        problems.add(trouble, node, f"'source.tables' names {listed}.")
+    if not source.is_closed:
         return
-    names = job.source.names
-    listed = ", ".join(map(str, names))
-    rules = [(f"route[{at + 1}]", job.routes[at].node) for at in router.idle(names)]
-    for at, rule in enumerate(job.transforms):
-        if not any(rule.source.match(table) for table in names):
-            rules.append((f"transform[{at + 1}]", rule.node))
-    sinks = {name for table in names for name in router.sinks_of(table)}
+    sinks = {name for table in source.names for name in router.sinks_of(table)}
     for name in sorted(job.sink.topics.keys() - sinks):
         mapping = job.sink.node.members["sink.tableId-to-topic.mapping"]
         trouble = f"sink: {mapping.key}: no table is called '{name}' at the sink"
         problems.add(trouble, mapping, f"There are {', '.join(sorted(sinks))}.")
-    for label, node in rules:
-        selector = node.members["source-table"]
-        trouble = f"{label}: source-table: '{selector.text}' matches no table"
-        problems.add(trouble, selector, f"'source.tables' names {listed}.")

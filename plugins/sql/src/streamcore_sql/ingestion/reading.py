@@ -14,10 +14,11 @@ from ..source import Place
 from ..statements import ComputedColumn, CreateTable, MetadataColumn
 from . import document
 from .document import Node
-from .errors import JobFileError, Problems
+from .errors import JobFileError, Problems, noted
 from .model import (
     Behavior,
     ChangeType,
+    Converter,
     DeclaredTable,
     Function,
     Job,
@@ -40,6 +41,7 @@ _WITHOUT_EFFECT = {
     "sink.partitioning.strategy": "rows are partitioned as the sink says",
     "transform.decimal.precision.mode": "Spark decides the precision of decimals",
 }
+_OFFSET = re.compile(r"(GMT|UTC)?[+-](0\d|1[0-7]):[0-5]\d")
 _SELECTS = "a pattern of tables such as 'shop.orders' or 'shop.\\.*'"
 
 
@@ -201,8 +203,8 @@ class _Reading:
                 yield each
 
     def _types(self, section: Section, key: str, name: str) -> list[ChangeType]:
-        """The changes a name means: `add` or `column` mean all that have this part."""
-        found = [each for each in ChangeType if name in (each.value, *each.value.split("."))]
+        """The changes a name means: `add`, `column` or `alter.column` mean all that have it."""
+        found = [each for each in ChangeType if f".{name}." in f".{each.value}."]
         if not found:
             known = ", ".join(each.value for each in ChangeType)
             trouble = f"sink: {key}: '{name}' is no change of a schema; there are {known}"
@@ -256,15 +258,10 @@ class _Reading:
     def _transforms(self) -> Iterator[Transform]:
         for section in self._root.sections("transform"):
             source = self._selected(section)
-            converter = section.text("converter-after-transform")
-            if converter and converter.upper() != "SOFT_DELETE":
-                node = section.members["converter-after-transform"]
-                trouble = f"{section.label}: converter-after-transform: '{converter}' is not known"
-                self._problems.add(trouble, node, "There is one: SOFT_DELETE.")
+            converter = section.value("converter-after-transform", Converter, None)
             if section.text("table-options") or section.text("table-options.delimiter"):
-                self._notes.append(
-                    f"'{section.label}.table-options' has no effect: topics are not created here"
-                )
+                text = f"{section.label}: table-options: no effect: topics are not created here"
+                self._notes.append(noted(text, section.node))
             section.text("description")
             found = (
                 section.node,
@@ -272,7 +269,7 @@ class _Reading:
                 section.text_node("filter"),
                 section.names("primary-keys"),
                 section.names("partition-keys"),
-                bool(converter),
+                converter is Converter.SOFT_DELETE,
             )
             section.end()
             if source is not None:
@@ -286,8 +283,8 @@ class _Reading:
             return Pipeline()
         section = Section(node, "pipeline", self._problems)
         for key, reason in _WITHOUT_EFFECT.items():
-            if section.text(key):
-                self._notes.append(f"'pipeline.{key}' has no effect: {reason}")
+            if (given := section.text_node(key)) is not None:
+                self._notes.append(noted(f"pipeline: {key}: no effect: {reason}", given, key=True))
         parallelism = section.value("parallelism", int, None)
         if parallelism is not None and parallelism < 1:
             trouble = f"pipeline: parallelism: {parallelism} is not a whole number above 0"
@@ -318,7 +315,10 @@ class _Reading:
                     trouble = f"{entry.label}: {key}: a job file holds no code"
                     hint = "Put the function into an importable module and name it in 'classpath'."
                     self._problems.add(trouble, node, hint, key=True)
-            entry.node_of("options")
+            if (node := entry.node_of("options")) is not None:
+                trouble = f"{entry.label}: options: a Python function is given none"
+                hint = "Pass them as arguments where expressions call it."
+                self._problems.add(trouble, node, hint, key=True)
             entry.end()
             if name and target:
                 yield Function(name, target.text, target)
@@ -327,7 +327,7 @@ class _Reading:
 def _zone_complaint(zone: str) -> str | None:
     from zoneinfo import ZoneInfo
 
-    if zone.lower() == "system":
+    if zone.lower() == "system" or _OFFSET.fullmatch(zone):
         return None
     try:
         ZoneInfo(zone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -54,6 +54,11 @@ class Selector:
     def literals(self) -> list[str]:
         """The patterns that are plain names."""
         return [each for each in _listed(self.text) if re.fullmatch(r"[\w$-]+(\.[\w$-]+)*", each)]
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it names all its tables in full."""
+        return len(self.literals) == len(self.patterns)
 
     @property
     def groups(self) -> int:
@@ -128,12 +133,3 @@ class Router:
         if self._first_only:
             found = found[:1]
         return tuple(dict.fromkeys(found)) or (str(table),)
-
-    def idle(self, tables: Iterable[TableId]) -> list[int]:
-        """The positions of routes that are for none of these tables."""
-        known = list(tables)
-        return [
-            position
-            for position, route in enumerate(self._routes)
-            if not any(route.source.match(table) for table in known)
-        ]

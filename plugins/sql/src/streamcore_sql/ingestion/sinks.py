@@ -192,7 +192,7 @@ def _upsert(job: Job, name: str, section: Section, problems: Problems) -> SinkPl
 
 def _kafka(job: Job, name: str, section: Section, problems: Problems) -> SinkPlan | None:
     sink = job.sink
-    envelope = section.choice("value.format", ValueFormat, ValueFormat.DEBEZIUM).value
+    envelope = _envelope(section)
     key_format = section.choice("key.format", KeyFormat, KeyFormat.JSON)
     strategy = section.choice("partition.strategy", Strategy, Strategy.ALL_TO_ZERO)
     if section.value("debezium-json.include-schema.enabled", bool, False):
@@ -212,9 +212,13 @@ def _kafka(job: Job, name: str, section: Section, problems: Problems) -> SinkPla
     connector, notes = ends.build(sink, "sink", checked, problems, (*COMMON, *ours))
     if connector is None:
         return None
-    by_place = any(rule.partition_keys for rule in job.transforms)
-    partitioner = {Strategy.ALL_TO_ZERO: "AllToZero", Strategy.HASH_BY_KEY: ""}[strategy]
-    partitioner = "ByPlace" if by_place else partitioner
+    placed = [rule.node for rule in job.transforms if rule.partition_keys]
+    partitioner = {
+        (Strategy.ALL_TO_ZERO, False): "AllToZero",
+        (Strategy.ALL_TO_ZERO, True): "ByPlaceOrZero",
+        (Strategy.HASH_BY_KEY, False): "",
+        (Strategy.HASH_BY_KEY, True): "ByPlace",
+    }[strategy, bool(placed)]
     options = {
         **kept,
         "connector": "kafka",
@@ -223,7 +227,13 @@ def _kafka(job: Job, name: str, section: Section, problems: Problems) -> SinkPla
         "key.fields": "key",
         "value.fields-include": "EXCEPT_KEY",
     }
-    if partitioner and "sink.partitioner" not in options:
+    if "sink.partitioner" in options:
+        partitioner = ""
+        for node in placed:
+            hint = "Leave one of them out."
+            trouble = "partition-keys: 'sink.partitioner' says where rows go"
+            problems.add(trouble, node.members["partition-keys"], hint)
+    elif partitioner:
         options["sink.partitioner"] = f"{_PARTITIONERS}.{partitioner}"
     return SinkPlan(
         sink,
@@ -241,7 +251,7 @@ def _kafka(job: Job, name: str, section: Section, problems: Problems) -> SinkPla
 
 def _kinesis(job: Job, name: str, section: Section, problems: Problems) -> SinkPlan | None:
     sink = job.sink
-    envelope = section.choice("value.format", ValueFormat, ValueFormat.DEBEZIUM).value
+    envelope = _envelope(section)
     given = ends.secretive(sink, sink.options)
     kept, writing = _apart(given, (f"{envelope}.", f"value.{envelope}."))
     kept.pop("value.format", None)
@@ -261,6 +271,11 @@ def _kinesis(job: Job, name: str, section: Section, problems: Problems) -> SinkP
     return SinkPlan(
         sink, options, envelope, "table-json", writing, parallelism=parallelism, notes=notes
     )
+
+
+def _envelope(section: Section) -> str:
+    key = "value.format" if "value.format" in section else "format"
+    return str(section.choice(key, ValueFormat, ValueFormat.DEBEZIUM).value)
 
 
 def _exactly_once(job: Job, name: str) -> dict[str, str | Secret]:
