@@ -14,7 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from streamcore.cli import main
 from streamcore.testing.services.kinesis.address import ACCOUNT
-from streamcore_sql import Session
+from streamcore_sql import Session, SqlError
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.jobs import JobFailed
 
@@ -43,6 +43,11 @@ def send(kafka, topic, messages):
 
 def received(kafka, topic):
     """Every committed message of a topic as (key, value, headers), partition by partition."""
+    return [message for found in by_partition(kafka, topic).values() for message in found]
+
+
+def by_partition(kafka, topic):
+    """Every committed message of a topic as (key, value, headers), by partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -71,7 +76,7 @@ def received(kafka, topic):
                     dict(message.headers() or ()),
                 )
             )
-        return [message for number in partitions for message in found[number]]
+        return found
     finally:
         consumer.close()
 
@@ -102,6 +107,20 @@ def run(spark, kafka, tmp_path):
 
 
 JOB = (Path(__file__).parents[3] / "examples" / "ingestion" / "shop.yaml").read_text("utf-8")
+
+
+PLAIN = """
+source:
+  type: kafka
+  topic: ${source}
+  properties.bootstrap.servers: ${brokers}
+  scan.startup.mode: earliest-offset
+  value.format: debezium-json
+sink:
+  type: kafka
+  properties.bootstrap.servers: ${brokers}
+  topic: ${target}
+"""
 
 
 def test_five_tables_of_one_topic_go_to_five_topics_and_a_restart_goes_on(run, kafka, kafka_topic):
@@ -243,6 +262,92 @@ transform:
     assert ({"TableId": "lake.items", "id": 1}) in [key for key, _, _ in found]
     of_eu = [v["op"] for v in values if (v["after"] or v["before"]).get("region") == "eu"]
     assert of_eu == ["c", "c", "d"], "rows of one region stay in order"
+
+
+def test_tables_without_partition_keys_stay_in_the_first_partition(run, kafka, kafka_topic):
+    source, target = kafka_topic(), kafka_topic(partitions=4)
+    for n in range(8):
+        send(kafka, source, [change("orders", "c", None, {"id": n, "region": f"r{n}"})])
+        send(kafka, source, [change("items", "c", None, {"id": n})])
+    job = PLAIN + "transform:\n  - source-table: shop.orders\n    partition-keys: region\n"
+    run(job, source=source, target=target)
+    found = {
+        number: [(value["source"]["table"], value["after"]["id"]) for _, value, _ in messages]
+        for number, messages in by_partition(kafka, target).items()
+    }
+    assert [row for row in found[0] if row[0] == "items"] == [("items", n) for n in range(8)]
+    places = {place for place, rows in found.items() for table, _ in rows if table == "orders"}
+    assert len(places) > 1
+
+
+CHANGES = {
+    "canal-json": [
+        {"type": "INSERT", "data": [{"id": 1, "n": 1}], "old": None},
+        {"type": "UPDATE", "data": [{"id": 1, "n": 2}], "old": [{"n": 1}]},
+        {"type": "DELETE", "data": [{"id": 1, "n": 2}], "old": None},
+    ],
+    "maxwell-json": [
+        {"type": "insert", "data": {"id": 1, "n": 1}},
+        {"type": "update", "data": {"id": 1, "n": 2}, "old": {"n": 1}},
+        {"type": "delete", "data": {"id": 1, "n": 2}},
+    ],
+    "ogg-json": [
+        {"op_type": "I", "after": {"id": 1, "n": 1}},
+        {"op_type": "U", "before": {"id": 1, "n": 1}, "after": {"id": 1, "n": 2}},
+        {"op_type": "D", "before": {"id": 1, "n": 2}},
+    ],
+}
+KEYS = {"canal-json": "pkNames", "maxwell-json": "primary_key_columns", "ogg-json": "primary_keys"}
+
+
+@pytest.mark.parametrize("form", CHANGES)
+def test_every_format_that_tells_its_table_is_read(run, kafka, kafka_topic, form):
+    source, prefix = kafka_topic(), f"{form}-{uuid.uuid4().hex[:8]}"
+    messages = []
+    for table in ("orders", "items"):
+        kafka.create_topic(f"{prefix}.{table}", 1, {})
+        where = {"database": "shop", "table": table}
+        told = {**({"table": f"shop.{table}"} if form == "ogg-json" else where), KEYS[form]: ["id"]}
+        messages += [(None, json.dumps({**each, **told}).encode()) for each in CHANGES[form]]
+    send(kafka, source, messages)
+    job = JOB.replace("debezium-json", form) + "  - {source-table: shp.x, sink-table: x}\n"
+    notes = run(job, source=source, prefix=prefix, guarantee="at-least-once")
+    for table in ("orders", "items"):
+        found = [message[:2] for message in received(kafka, f"{prefix}.{table}")]
+        assert found == [
+            ({"id": 1}, {"id": 1, "n": 1}),
+            ({"id": 1}, {"id": 1, "n": 2}),
+            ({"id": 1}, None),
+        ]
+    where = f"line {len(job.splitlines())}, column 20"
+    told = f"job.yaml, {where}: route[2]: source-table: 'shp.x' matches no table known so far"
+    assert told in notes
+
+
+def test_a_projection_that_does_not_fit_the_rows_is_told_before_anything_starts(
+    run, kafka, kafka_topic, tmp_path
+):
+    source, target = kafka_topic(), kafka_topic()
+    send(kafka, source, [change("orders", "c", None, {"id": 1, "amount": 5})])
+    job = PLAIN + "transform:\n  - source-table: shop.\\.*\n    projection: id, amuont * 2 AS n\n"
+    with pytest.raises(SqlError) as caught:
+        run(job, source=source, target=target)
+    assert str(caught.value) == (
+        "job.yaml, line 14, column 21: projection: no column called 'amuont'\n"
+        "        projection: id, amuont * 2 AS n\n                        ^^^^^^\n"
+        "Did you mean 'amount'?"
+    )
+    assert received(kafka, target) == []
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_all_topics_that_are_missing_are_named(run, kafka, kafka_topic):
+    source = kafka_topic()
+    send(kafka, source, [change(table, "c", None, TABLES[table]) for table in ("orders", "items")])
+    with pytest.raises(JobFailed) as caught:
+        run(JOB, source=source, prefix="not-there", guarantee="at-least-once")
+    told = "does not know the topics: 'not-there.items', 'not-there.orders'. Create them"
+    assert told in str(caught.value)
 
 
 def test_an_unwanted_column_stops_the_job_before_its_batch_is_written(run, kafka, kafka_topic):
