@@ -3,6 +3,8 @@
 import contextlib
 import dataclasses
 import json
+import re
+import threading
 import time
 
 import pyarrow as pa
@@ -86,17 +88,19 @@ def test_partitioned_tables_spell_their_keys(kinesis, kinesis_stream, options):
     assert sorted(keys) == ["k0|0", "k1|1", "k2|2"]
 
 
-@pytest.mark.parametrize("partitioner", ["random", "fixed"])
-def test_partitioners_choose_keys(kinesis, kinesis_stream, options, partitioner):
+@pytest.mark.parametrize("partitioner", [{}, {"sink.partitioner": "random"}])
+def test_keys_are_random_if_nothing_else_is_said(kinesis, kinesis_stream, options, partitioner):
     stream = kinesis_stream(shards=1)
-    write(options(stream, **{"sink.partitioner": partitioner}), rows(4))
+    write(options(stream, **partitioner), rows(4))
     keys = {r["PartitionKey"] for _, r in read(kinesis, stream)}
-    assert keys == {"0"} if partitioner == "fixed" else len(keys) == 4
+    assert len(keys) == 4
+    assert all(re.fullmatch("[0-9a-f]{32}", key) for key in keys)
 
 
-def test_a_missing_stream_is_one_clear_sentence(kinesis, options):
+@pytest.mark.parametrize("fail_on_error", ["false", "true"])
+def test_a_missing_stream_is_one_clear_sentence(kinesis, options, fail_on_error):
     with pytest.raises(ConnectionFailed, match="writing to stream 'nowhere' failed at .*Check the"):
-        write(options("nowhere"), rows(1))
+        write(options("nowhere", **{"sink.fail-on-error": fail_on_error}), rows(1))
 
 
 def test_a_record_that_is_too_large_is_refused_before_it_is_sent(kinesis_stream, options):
@@ -134,31 +138,6 @@ def test_requests_are_cut_by_bytes_with_keys_counted(kinesis, kinesis_stream, op
     assert (written.records, written.requests) == (5, 3)
 
 
-def test_a_record_that_has_waited_long_enough_is_sent_without_company(
-    kinesis, kinesis_stream, options
-):
-    stream = kinesis_stream(shards=1)
-    given = options(stream, **{"sink.flush-buffer.timeout": "100"})
-    connector = installed().build("connector", "kinesis", given)
-    putter = Putter(connector._sink())
-    putter.put(b"first", "a")
-    time.sleep(0.2)
-    putter.put(b"second", "b")
-    assert putter.requests == 1
-    putter.close()
-    assert [r["Data"] for _, r in read(kinesis, stream)] == [b"first", b"second"]
-
-
-def test_several_requests_are_under_way_at_once(kinesis, kinesis_stream, options):
-    stream = kinesis_stream(shards=1)
-    with failing(kinesis, latency=0.3):
-        began = time.monotonic()
-        given = {"sink.batch.max-size": "10", "sink.requests.max-inflight": "10"}
-        write(options(stream, **given), rows(150))
-    assert len(read(kinesis, stream)) == 150
-    assert time.monotonic() - began < 15 * 0.3 * 3
-
-
 @pytest.mark.parametrize("fail_on_error", ["false", "true"])
 @pytest.mark.parametrize("code", ["AccessDeniedException", "UnrecognizedClientException"])
 def test_what_never_heals_fails_at_once_with_and_without_fail_on_error(
@@ -188,9 +167,9 @@ class Service:
 def putter(options, monkeypatch):
     monkeypatch.setattr(putting, "_LONGEST_PAUSE", 0.001)
 
-    def make(client):
+    def make(client, **extra):
         monkeypatch.setattr(putting, "kinesis", lambda *_, **__: client)
-        connector = installed().build("connector", "kinesis", options("orders"))
+        connector = installed().build("connector", "kinesis", options("orders", **extra))
         return Putter(connector._sink())
 
     return make
@@ -203,10 +182,12 @@ class Picky(Service):
         super().__init__()
         self.refused, self.requests = refused, []
 
+    code = "ProvisionedThroughputExceededException"
+
     def put_records(self, Records, **_):
         self.requests.append([entry["Data"] for entry in Records])
         refused, self.refused = self.refused, ()
-        told = {"ErrorCode": "ProvisionedThroughputExceededException", "ErrorMessage": "slow"}
+        told = {"ErrorCode": self.code, "ErrorMessage": "slow"}
         return {"Records": [told if n in refused else {} for n in range(len(Records))]}
 
 
@@ -219,6 +200,132 @@ def test_refused_records_are_first_in_line_and_in_their_order(putter):
     sender.put(b"e", "k")
     sender.close()
     assert client.requests == [[b"a", b"b", b"c", b"d"], [b"b", b"d", b"e"]]
+
+
+def test_a_record_that_may_not_be_written_fails_the_task(putter):
+    client = Picky(1)
+    client.code = "AccessDeniedException"
+    sender = putter(client)
+    sender.put_all([(b"a", "k"), (b"b", "k")])
+    with pytest.raises(ConnectionFailed, match="1 of 2 records were refused, the first with Acces"):
+        sender.close()
+    assert len(client.requests) == 1
+
+
+def until(holds, seconds=20):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("given", "records", "sent"),
+    [
+        ({"sink.batch.max-size": "5"}, [b"x"] * 4, []),
+        ({"sink.batch.max-size": "5"}, [b"x"] * 7, [5]),
+        ({"sink.flush-buffer.size": "1048576"}, [b"x" * 600_000], []),
+        ({"sink.flush-buffer.size": "1048576"}, [b"x" * 600_000] * 2, [1]),
+        ({"sink.flush-buffer.size": "1048576"}, [b"x" * 524_286, b"x" * 524_288], [2]),
+    ],
+)
+def test_a_full_request_goes_before_the_task_ends(putter, given, records, sent):
+    client = Picky()
+    sender = putter(client, **given)
+    sender.put_all((data, "k") for data in records)
+    until(lambda: len(client.requests) == sender.requests)
+    assert [len(each) for each in client.requests] == sent
+    sender.close()
+    assert sum(map(len, client.requests)) == len(records)
+
+
+def test_a_record_that_has_waited_long_enough_goes_while_the_task_puts_nothing(putter):
+    client = Picky(0)
+    sender = putter(client, **{"sink.flush-buffer.timeout": "100"})
+    sender.put_all([(b"first", "k"), (b"second", "k")])
+    assert client.requests == []
+    until(lambda: client.requests == [[b"first", b"second"], [b"first"]])  # one was refused
+    sender.put(b"third", "k")
+    sender.close()
+    assert client.requests[2:] == [[b"third"]]
+
+
+def test_what_goes_wrong_meanwhile_is_told_to_the_task(putter):
+    answer = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
+    client = Service(ClientError(answer, "PutRecords"))
+    sender = putter(client, **{"sink.flush-buffer.timeout": "50"})
+    sender.put(b"1", "k")
+    until(lambda: sender._trouble)
+    with pytest.raises(ConnectionFailed, match="writing to stream 'orders' .*AccessDenied"):
+        sender.put(b"2", "k")
+    with pytest.raises(ConnectionFailed, match="writing to stream 'orders' .*AccessDenied"):
+        sender.close()
+    assert client.calls == 1
+
+
+def test_a_task_that_fails_leaves_no_record_on_its_way(putter):
+    client = Picky()
+    sender = putter(client)
+    with contextlib.suppress(KeyError), sender:
+        sender.put(b"1", "k")
+        watch = sender._timer
+        raise KeyError
+    watch.join(2)  # less than a record may wait
+    assert (watch.is_alive(), client.requests) == (False, [])
+
+
+class Crowd(Service):
+    """A client that answers once so many requests are under way."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.gate, self.counting = threading.Barrier(size), threading.Lock()
+        self.now = self.most = 0
+
+    def put_records(self, Records, **_):
+        with self.counting:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        self.gate.wait(20)
+        with self.counting:
+            self.now -= 1
+            return super().put_records(Records)
+
+
+def test_as_many_requests_are_under_way_as_there_may_be(putter):
+    client = Crowd(3)
+    sender = putter(client, **{"sink.batch.max-size": "10", "sink.requests.max-inflight": "3"})
+    sender._allowed = 1000.0  # as after many requests that were accepted
+    sender.put_all((b"x", "k") for _ in range(60))
+    sender.close()
+    assert (client.calls, client.most) == (6, 3)
+
+
+class Held(Service):
+    """A client that answers when it is let."""
+
+    def __init__(self):
+        super().__init__()
+        self.let = threading.Event()
+
+    def put_records(self, Records, **_):
+        assert self.let.wait(20)
+        return super().put_records(Records)
+
+
+def test_a_task_is_held_back_while_too_many_records_wait(putter):
+    client = Held()
+    given = {"sink.batch.max-size": "2", "sink.requests.max-buffered": "5"}
+    sender = putter(client, **given)
+    task = threading.Thread(target=lambda: sender.put_all((b"x", "k") for _ in range(6)))
+    task.start()
+    until(lambda: sender.records == 5)
+    task.join(0.1)
+    assert (task.is_alive(), sender.records, sender.requests) == (True, 5, 1)
+    client.let.set()
+    task.join(20)
+    sender.close()
+    assert (sender.records, client.calls) == (6, 3)
 
 
 def test_what_may_be_under_way_grows_by_ten_and_shrinks_by_a_hundredth(putter):
@@ -293,14 +400,34 @@ class ByRow(Partitioner):
         return [f"row-{n}" for n in batch.column("n").to_pylist()]
 
 
-def test_a_partitioner_of_ones_own_chooses_keys(kinesis, kinesis_stream, options):
-    stream = kinesis_stream(shards=1)
-    connector = installed().build("connector", "kinesis", options(stream))
-    connector = dataclasses.replace(connector, partitioner=ByRow())
+def write_with(partitioner, given):
+    connector = installed().build("connector", "kinesis", given)
+    connector = dataclasses.replace(connector, partitioner=partitioner)
     schema = pa.schema([("n", pa.int64()), ("key", pa.string())])
     connector.writer(TABLE).write(iter([pa.RecordBatch.from_pylist(rows(3), schema)]))
+
+
+def test_a_partitioner_of_ones_own_chooses_keys(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    write_with(ByRow(), options(stream))
     assert sorted(r["PartitionKey"] for _, r in read(kinesis, stream)) == [
         "row-0",
         "row-1",
         "row-2",
     ]
+
+
+class TooLong(Partitioner):
+    """Chooses keys that are longer than the service takes."""
+
+    identifier = "too-long"
+
+    def assign_keys(self, batch, target):
+        return ["k" * 257] * batch.num_rows
+
+
+def test_a_key_that_is_too_long_is_refused_before_it_is_sent(kinesis, kinesis_stream, options):
+    stream = kinesis_stream(shards=1)
+    with pytest.raises(RecordError, match="key has 1 to 256 characters, this one has 257"):
+        write_with(TooLong(), options(stream))
+    assert read(kinesis, stream) == []

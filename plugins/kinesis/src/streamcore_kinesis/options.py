@@ -56,6 +56,10 @@ _KNOWN_TO_OLD_PRODUCER = {
 }
 
 
+_MOST_REQUESTS = 64
+"""Each has a thread and a connection; the rate control seldom allows for as many."""
+
+
 class HttpVersion(Enum):
     """The protocol a sink would speak; boto3 always speaks HTTP/1.1."""
 
@@ -110,7 +114,7 @@ class StreamTable(Connector):
     )
     connections: int = option(
         "sink.http-client.max-concurrency",
-        "Most connections to the service.",
+        "Most connections of a task, and so requests of the sink under way at once.",
         default=10000,
         check=at_least(0),
         also=("aws.http-client.max-concurrency",),
@@ -137,7 +141,7 @@ class StreamTable(Connector):
     )
     in_flight: int = option(
         "sink.requests.max-inflight",
-        "Most requests under way at once.",
+        "Most requests of a task under way at once; no more than 64.",
         default=50,
         check=at_least(1),
         was=("sink.producer.collection-max-count",),
@@ -265,18 +269,18 @@ class StreamTable(Connector):
 
     def sink_settings(self, region: str | None, stream: dict[str, str], name: str) -> SinkSettings:
         """The write side, the same for both connectors."""
+        requests = min(self.in_flight, self.connections or 1, _MOST_REQUESTS)
         return SinkSettings(
             self.service(region),
             stream,
             name,
             self.batch_size,
-            self.in_flight,
+            requests,
             self.buffered,
             self.flush_bytes,
             timedelta(milliseconds=self.flush_after),
             self.fail_on_error,
             self.delimiter,
-            min(self.connections or 1, self.in_flight, 64),
             timedelta(milliseconds=self.read_timeout or 360000),
         )
 

@@ -6,9 +6,11 @@ import logging
 import random
 import time
 from collections import deque
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from threading import Lock, Timer
+from typing import Any, NamedTuple, Self
 
 from streamcore import ConnectionFailed, RecordError
 
@@ -19,8 +21,8 @@ from .settings import SinkSettings
 LARGEST = 1024 * 1024
 _LONGEST_KEY, _SHOWN = 256, 40
 _MORE_PER_SUCCESS, _LESS_PER_FAILURE = 10, 0.99
-_MOST_THREADS = 32
 _LONGEST_PAUSE = 1.0
+_SHORTEST_WATCH = 0.05
 _MOST_BEFORE_SUCCESS = 50
 """Failed requests before the first success after which the endpoint counts as a wrong one."""
 _WARN_EVERY = 30.0
@@ -38,7 +40,10 @@ class Entry(NamedTuple):
 
 
 class Putter:
-    """Buffers, sends and sends again; everything is accepted once `close` has returned."""
+    """Buffers, sends and sends again; everything is accepted once `close` has returned.
+
+    Used in a `with` block it closes at its end; a block that fails leaves the rest unsent.
+    """
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
@@ -48,10 +53,10 @@ class Putter:
             endpoint.region,
             endpoint.url,
             verify=endpoint.verify,
-            connections=settings.connections,
+            connections=settings.in_flight,
             read_seconds=settings.read_timeout.total_seconds(),
         )
-        self._pool = ThreadPoolExecutor(min(settings.in_flight, _MOST_THREADS))
+        self._pool = ThreadPoolExecutor(settings.in_flight)
         self._waiting: deque[Entry] = deque()
         self._weight = 0
         self._oldest, self._patient = time.monotonic(), settings.flush_after.total_seconds()
@@ -65,9 +70,37 @@ class Putter:
         self.records = self.bytes = self.requests = self.retried = 0
         self.seconds = 0.0
         """Time spent waiting for the stream."""
+        self._working = Lock()
+        self._timer: Timer | None = None
+        self._trouble: Exception | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._stop()
 
     def put(self, data: bytes, key: str) -> None:
-        """Take one record; holds the task back while too many are waiting."""
+        """Take one record."""
+        self.put_all([(data, key)])
+
+    def put_all(self, records: Iterable[tuple[bytes | None, str]]) -> None:
+        """Take records with their keys; holds the task back while too many are waiting.
+
+        What has no bytes is no record. What is left waits no longer than it may, even if the task
+        has nothing more to put.
+        """
+        with self._working:
+            self._complain()
+            for data, key in records:
+                if data is not None:
+                    self._take(data, key)
+            self._watch()
+
+    def _take(self, data: bytes, key: str) -> None:
         if not 1 <= len(key) <= _LONGEST_KEY:
             raise RecordError(
                 f"a partition key has 1 to {_LONGEST_KEY} characters, this one has {len(key)}"
@@ -93,11 +126,46 @@ class Putter:
     def close(self) -> None:
         """Send what is left, and wait until the stream has everything."""
         try:
-            while self._waiting or self._flying:
-                self._send(everything=True)
-                self._settle(block=True)
+            with self._working:
+                self._complain()
+                while self._waiting or self._flying:
+                    self._send(everything=True)
+                    self._settle(block=True)
         finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        with self._working:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
             self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # --- age --------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        """Send in time what waits or is refused while the task works on its next rows."""
+        if (self._waiting or self._flying) and self._timer is None:
+            left = self._patient - (time.monotonic() - self._oldest)
+            self._timer = Timer(max(left, _SHORTEST_WATCH), self._send_what_is_old)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _send_what_is_old(self) -> None:
+        with self._working:
+            if self._timer is None:
+                return  # stopped while it was about to begin
+            self._timer = None
+            try:
+                self._send()
+            except Exception as error:  # for the task, which asks next
+                self._trouble = error
+            else:
+                self._watch()
+
+    def _complain(self) -> None:
+        if self._trouble is not None:
+            raise self._trouble
 
     # --- requests ---------------------------------------------------------------------
 

@@ -114,5 +114,4 @@ class SinkSettings:
     flush_after: timedelta
     fail_on_error: bool
     delimiter: str
-    connections: int
     read_timeout: timedelta

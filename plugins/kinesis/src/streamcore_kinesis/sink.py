@@ -44,14 +44,12 @@ class RecordWriter:
         splitter = Splitter(self._table, layout, {})
         encoder = self._connector.format.encoder(layout.value_schema)
         target = Target(self._settings.stream_name, 0, Task.current().partition)
-        putter = Putter(self._settings)
-        for batch in iterator:
-            split = splitter.split(batch)
-            keys = self._keys(split.value, target)
-            for data, key in zip(encoder.encode(split.value, split.kinds), keys, strict=True):
-                if data is not None:
-                    putter.put(data, key)
-        putter.close()
+        with Putter(self._settings) as putter:
+            for batch in iterator:
+                split = splitter.split(batch)
+                keys = self._keys(split.value, target)
+                encoded = encoder.encode(split.value, split.kinds)
+                putter.put_all(zip(encoded, keys, strict=True))
         counts = {"rows": putter.records, "bytes": putter.bytes, "retries": putter.retried}
         marks = {"send-ms": round(putter.seconds * 1000, 3)} if putter.records else {}
         report(self._table, "sink", counts, marks)
