@@ -1,20 +1,26 @@
 """Credentials come from where the table says, on the worker, and are renewed in time."""
 
+import base64
 import json
 import os
 import sys
 from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qsl
+from urllib.request import Request, urlopen
 
+import pyarrow as pa
 import pytest
 import streamcore_formats
 import streamcore_kinesis
 from streamcore import (
+    Column,
     ConnectionFailed,
     CredentialProvider,
     Credentials,
     OptionError,
     PluginError,
     Secret,
+    Table,
     hookimpl,
     option,
 )
@@ -99,10 +105,28 @@ def test_profiles_come_from_the_file_named(tmp_path, clean):
         provider(**given | {"profile.name": "other"}).fetch(SCOPE)
 
 
-def test_roles_are_assumed_through_sts_with_another_provider(sts):
+def calls(sts):
+    """What STS was asked since recording began, one call after the other."""
+    with urlopen(f"{sts.endpoint_url}/moto-api/recorder/download-recording") as answer:
+        entries = [json.loads(line) for line in answer.read().splitlines()]
+    bodies = [base64.b64decode(each["body"]).decode() for each in entries]
+    return [dict(parse_qsl(body)) for body in bodies]
+
+
+@pytest.fixture
+def recorded(sts):
+    for step in ("reset-recording", "start-recording"):
+        urlopen(Request(f"{sts.endpoint_url}/moto-api/recorder/{step}", method="POST")).close()
+    return lambda: calls(sts)
+
+
+ROLE = "arn:aws:iam::123456789012:role/reader"
+
+
+def test_roles_are_assumed_through_sts_with_another_provider(sts, recorded):
     given = {
         "provider": "ASSUME_ROLE",
-        "role.arn": "arn:aws:iam::123456789012:role/reader",
+        "role.arn": ROLE,
         "role.sessionName": "session",
         "role.externalId": "outside",
         "role.stsEndpoint": sts.endpoint_url,
@@ -117,15 +141,46 @@ def test_roles_are_assumed_through_sts_with_another_provider(sts):
     assert found.expires is not None
     assert found.expires > datetime.now(UTC)
     assert found.values[KEY_ID].reveal().startswith("ASIA")
+    said = ("RoleArn", "RoleSessionName", "ExternalId")
+    assert [[call.get(name) for name in said] for call in recorded()] == [
+        ["arn:aws:iam::123456789012:role/base", "inner", None],
+        [ROLE, "session", "outside"],
+    ]
 
 
-def test_a_token_in_a_file_assumes_a_role(sts, tmp_path, clean):
+def test_basic_keys_of_a_role_need_no_provider(clean):
+    given = {
+        "provider": "ASSUME_ROLE",
+        "role.arn": ROLE,
+        "role.sessionName": "session",
+        "role.provider.basic.accesskeyid": "id",
+        "role.provider.basic.secretkey": "secret",
+    }
+    assert provider(**given).provider.fetch(SCOPE).values[KEY_ID].reveal() == "id"
+
+
+@pytest.mark.parametrize("kind", ["ASSUME_ROLE", "WEB_IDENTITY_TOKEN"])
+@pytest.mark.parametrize("name", ["a", "a" * 65, "a b", "\N{LATIN SMALL LETTER E WITH ACUTE}" * 2])
+def test_names_of_sessions_that_sts_refuses_are_refused_first(kind, name):
+    given = {"provider": kind, "role.arn": ROLE}
+    with pytest.raises(OptionError) as caught:
+        provider(**given, **{"role.sessionName": name})
+    (found,) = map(str, caught.value.problems)
+    assert found == (
+        f"aws.credentials.role.sessionName: '{name}' is not 2 to 64 of letters, digits, '_' and "
+        "'+=,.@-'"
+    )
+    for good in ("ab", "a" * 64):
+        provider(**given, **{"role.sessionName": good})
+
+
+def test_a_token_in_a_file_assumes_a_role(sts, tmp_path, clean, recorded):
     file = tmp_path / "token"
     file.write_text("header.payload.signature")
     given = {
         "provider": "WEB_IDENTITY_TOKEN",
         "webIdentityToken.file": str(file),
-        "role.arn": "arn:aws:iam::123456789012:role/reader",
+        "role.arn": ROLE,
         "role.sessionName": "session",
         "role.stsEndpoint": sts.endpoint_url,
     }
@@ -134,6 +189,36 @@ def test_a_token_in_a_file_assumes_a_role(sts, tmp_path, clean):
         provider(**given | {"webIdentityToken.file": str(tmp_path / "gone")}).fetch(SCOPE)
     with pytest.raises(PluginError, match="which needs"):
         provider(provider="WEB_IDENTITY_TOKEN").fetch(SCOPE)
+    clean.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(file))
+    clean.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/of-the-worker")
+    clean.setenv("AWS_ROLE_SESSION_NAME", "worker")
+    provider(**{key: given[key] for key in ("provider", "role.stsEndpoint")}).fetch(SCOPE)
+    provider(**given).fetch(SCOPE)  # what is said outranks what is found
+    said = ("RoleArn", "RoleSessionName", "WebIdentityToken")
+    table = [ROLE, "session", "header.payload.signature"]
+    worker = ["arn:aws:iam::123456789012:role/of-the-worker", "worker", "header.payload.signature"]
+    assert [[call.get(name) for name in said] for call in recorded()] == [table, worker, table]
+
+
+@pytest.mark.parametrize("fail_on_error", ["false", "true"])
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("AUTO", "the AWS default chain found no credentials where the task runs"),
+        ("ENV_VAR", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set where the task"),
+        ("SYS_PROP", "sets -Daws.accessKeyId and -Daws.secretAccessKey where the task runs"),
+        ("WEB_IDENTITY_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN where the task runs"),
+    ],
+)
+def test_a_task_without_credentials_fails_before_it_writes(clean, kind, expected, fail_on_error):
+    given = {"aws.credentials.provider": kind, "sink.fail-on-error": fail_on_error}
+    table = Table((Column("n", "BIGINT"),), "t")
+    writer = installed().build("connector", "kinesis", NEW | given).writer(table)
+    with pytest.raises(PluginError) as caught:
+        writer.write(iter([pa.RecordBatch.from_pydict({"n": [1]})]))
+    assert f"aws.credentials.provider is '{kind}'" in str(caught.value)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_an_sts_that_does_not_answer_is_one_sentence():

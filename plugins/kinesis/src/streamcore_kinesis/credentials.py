@@ -120,6 +120,11 @@ class Profile(CredentialProvider):
         return profile(self.name, self.path)
 
 
+def _session_problems(key: str, name: str) -> Iterator[Problem]:
+    if not re.fullmatch(r"[\w+=,.@-]{2,64}", name, re.A):
+        yield Problem(key, f"'{name}' is not 2 to 64 of letters, digits, '_' and '+=,.@-'")
+
+
 class AssumeRole(CredentialProvider):
     """A role assumed through STS, with credentials that another provider finds."""
 
@@ -137,8 +142,7 @@ class AssumeRole(CredentialProvider):
     )
 
     def problems(self) -> Iterator[Problem | str]:
-        if not re.fullmatch(r"[\w+=,.@-]{2,64}", self.session_name):
-            yield Problem("sessionName", f"'{self.session_name}' is not 2 to 64 of [\\w+=,.@-]")
+        yield from _session_problems("sessionName", self.session_name)
         if self.external_id and not 2 <= len(self.external_id.reveal()) <= 1224:
             yield Problem("externalId", "must have 2 to 1224 characters")
 
@@ -166,6 +170,10 @@ class WebIdentityToken(CredentialProvider):
     sts_endpoint: str | None = option(
         "role.stsEndpoint", "Endpoint of STS.", default=None, check=sts_endpoint_complaint
     )
+
+    def problems(self) -> Iterator[Problem | str]:
+        if self.session_name is not None:
+            yield from _session_problems("role.sessionName", self.session_name)
 
     def fetch(self, scope: Mapping[str, str]) -> Credentials:
         from .client import assume_role_with_token
