@@ -238,6 +238,20 @@ def test_a_function_answers_what_flink_answers(values, expression):
     assert plain(values[expression]) == CASES[expression]
 
 
+def test_points_in_time_do_not_depend_on_the_zone_of_the_session(spark):
+    cases = {
+        "CAST(TO_TIMESTAMP('2024-03-31 02:30:00') AS STRING)": "2024-03-31 02:30:00",
+        "CAST(TO_TIMESTAMP_LTZ('5.3.24 10:20', 'd.M.yy HH:mm', 'Asia/Tokyo') AS STRING)": (
+            "2024-03-05 02:20:00"
+        ),
+    }
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        assert evaluate(spark, list(cases), "") == cases
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
 @pytest.mark.parametrize("expression", AGGREGATES)
 def test_an_aggregate_answers_what_flink_answers(aggregates, expression):
     assert aggregates[expression] == AGGREGATES[expression]

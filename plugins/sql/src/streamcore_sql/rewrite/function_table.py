@@ -44,7 +44,7 @@ TEMPLATES: dict[str, str] = {
     "CURRENT_ROW_TIMESTAMP/0": "current_timestamp()",
     "LOCALTIMESTAMP/0": "localtimestamp()",
     "LOCALTIME/0": "current_time()",
-    "TO_TIMESTAMP/1": _NTZ.format("try_to_timestamp({0})"),
+    "TO_TIMESTAMP/1": "try_cast({0} AS TIMESTAMP_NTZ)",
     "TO_TIMESTAMP/2": _NTZ.format("try_to_timestamp({0}, {1})"),
     "TO_DATE/1": "CAST(try_to_timestamp({0}) AS DATE)",
     "TO_DATE/2": "CAST(try_to_timestamp({0}, {1}) AS DATE)",

@@ -83,9 +83,11 @@ def _trim(site: Site) -> str:
 def _to_timestamp_ltz(site: Site) -> str:
     """From a number and its precision, or from a text, its pattern and its zone."""
     count = len(site.args)
-    if count == 3 or site.literal(0) is not None or site.literal(1) is not None:
-        parsed = f"try_to_timestamp({', '.join(site.args[:2])})"
-        return f"to_utc_timestamp({parsed}, {site.args[2]})" if count == 3 else parsed
+    if count == 3:  # the zone as a part of the text: else that of the session would count, too
+        text, pattern, zone = site.args
+        return f"try_to_timestamp(concat({text}, ' ', {zone}), concat({pattern}, ' VV'))"
+    if site.literal(0) is not None or site.literal(1) is not None:
+        return f"try_to_timestamp({', '.join(site.args)})"
     text = _is_text(site.nodes[0], site.context)
     if count == 1 and text:
         return f"try_to_timestamp({site.args[0]})"
