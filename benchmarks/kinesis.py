@@ -194,6 +194,11 @@ class _Still:
         ]
         return {"Shards": shards, "ResponseMetadata": {"HTTPHeaders": {}}}
 
+    def describe_stream_summary(self, **_: Any) -> dict[str, Any]:
+        created = datetime.now(UTC) - timedelta(hours=1)
+        summary = {"StreamCreationTimestamp": created, "RetentionPeriodHours": 24}
+        return {"StreamDescriptionSummary": summary, "ResponseMetadata": {"HTTPHeaders": {}}}
+
     def get_shard_iterator(self, **_: Any) -> dict[str, Any]:
         return {"ShardIterator": "here"}
 

@@ -31,6 +31,8 @@ _KEPT = 24 * 3_600_000
 """Every stream keeps a record for at least so many milliseconds."""
 _STALE = 3_600_000
 """Milliseconds after which an idle shard moves on by a batch without records."""
+_NOT_YET = 1 << 63
+"""A moment after every other: no record has arrived."""
 _ASKED_AGAIN = 60
 """Seconds after which a provider is asked again: whoever rotates keys in a file tells nobody."""
 
@@ -59,12 +61,18 @@ class Stream:
         self._noted: tuple[float, float] | None = None
         """The service's time as it was last told, and when that was, by a clock nobody sets."""
         self._idle: dict[str, str] = {}
-        self._begun: dict[str, tuple[Position, str]] = {}
+        self._left: dict[str, deque[tuple[Position, str]]] = {}
+        """Iterators that looks have left at records: where this batch begins, and the next."""
+        self._ended: dict[str, int] = {}
+        """Shards that ended while we looked, and a moment at which they had not yet."""
+        self._oldest = 0
+        """A moment before the first record that the stream still has, once it was asked for."""
         self._looked: dict[str, deque[float]] = {}
         self._behind: dict[str, int] = {}
         self.unsure: set[str] = set()
         """Shards of which the last look ended before it had met a record or the tip."""
         self._shards: list[Shard] = []
+        self._parents: dict[str, tuple[str, ...]] = {}
         self._listed_at = float("-inf")
 
     def _connected(self) -> Any:
@@ -92,13 +100,17 @@ class Stream:
 
     def retention(self) -> int:
         """For how many milliseconds the stream keeps a record."""
+        return int(self._summary()["RetentionPeriodHours"]) * 3_600_000
+
+    def _summary(self) -> Mapping[str, Any]:
         answer = self._caller.call(
             f"describing stream '{self._settings.stream_name}'",
             lambda: self._caller.client.describe_stream_summary(**self._settings.stream),
             backoff=self._settings.describing,
         )
         self._note_time(answer)
-        return int(answer["StreamDescriptionSummary"]["RetentionPeriodHours"]) * 3_600_000
+        found: Mapping[str, Any] = answer["StreamDescriptionSummary"]
+        return found
 
     def shards(self, *, fresh: bool = False, **only: Any) -> list[Shard]:
         """All shards, listed again when the discovery interval has passed."""
@@ -108,6 +120,7 @@ class Stream:
         if fresh or not self._shards or age >= self._settings.discovery.total_seconds():
             self._ask_again()
             self._shards = self._list()
+            self._parents = {shard.name: shard.parents for shard in self._shards}
             self._listed_at = time.monotonic()
         return self._shards
 
@@ -172,9 +185,9 @@ class Stream:
         time.sleep(min(max(0.0, last + pause - time.monotonic()), pause))
 
     def iterator_at(self, shard: str, start: Position) -> str | None:
-        """An iterator at the start of a slice, if looking for its end has left one."""
-        known, iterator = self._begun.get(shard, (None, None))
-        return iterator if known == start else None
+        """An iterator at the start of a slice, if a look has left one."""
+        left = self._left.get(shard, ())
+        return next((iterator for at, iterator in left if at == start), None)
 
     def ends(
         self, frontier: Mapping[str, Position], horizon: int, *, returning: bool = False
@@ -185,10 +198,13 @@ class Stream:
         """
         if returning:
             self._check_ages(frontier)
-        self._begun.clear()
         self._behind.clear()
         self.unsure.clear()
+        long_ago = horizon - self._milliseconds_per_slice()
         reading = {name: start for name, start in frontier.items() if start != END}
+        cold = [at for name, at in reading.items() if "seq" not in at and name not in self._idle]
+        if any(at.get("ts", 0) < long_ago for at in cold):
+            self._find_oldest()  # here, because the threads below would all do it
         with ThreadPoolExecutor(min(16, max(1, len(reading)))) as pool:
             found = dict(
                 zip(
@@ -212,38 +228,63 @@ class Stream:
 
     def _end(self, shard: str, start: Position, horizon: int) -> tuple[Position, bool]:
         """Where this shard's slice ends, and whether that is any progress for the query."""
-        first, sure = self._first(shard, start)
-        if first == END:
-            return END, True
-        if first is None or int(first["at"]) >= horizon:  # nothing to read before the horizon
+        since, sure = self._since(shard, start)
+        if since is None:
+            return self._over(shard, start), True
+        if since >= horizon:  # nothing to read before the horizon
             moves_on = sure and "ts" in start and horizon > int(start["ts"])
             end = at_time(horizon) if moves_on else start
             return end, moves_on and horizon - int(start["ts"]) >= _STALE
-        limit = min(horizon, int(first["at"]) + self._milliseconds_per_slice())
+        limit = min(horizon, since + self._milliseconds_per_slice())
         self._idle.pop(shard, None)
         seen = self._look(shard, at_time(limit))
         if seen.record is not None:
             return seen.record, True
         if seen.iterator is None:
-            return dict(END), True
+            return self._over(shard, start), True
         self._idle[shard] = seen.iterator
         return at_time(limit), True
 
-    def _first(self, shard: str, start: Position) -> tuple[Position | None, bool]:
-        """The first record from a position on, END if none will come; and whether that is sure."""
+    def _since(self, shard: str, start: Position) -> tuple[int | None, bool]:
+        """No record from a position on arrived before this moment; and whether that is sure.
+
+        None says that there will be none at all.
+        """
         if "seq" in start:
-            return start, True
-        seen = self._look(shard, start, self._idle.get(shard))
+            return int(start["at"]), True
+        if shard not in self._idle:  # not worth a call: should nothing be there, a batch is empty
+            return max(int(start.get("ts", 0)), self._born(shard)), True
+        seen = self._look(shard, start, self._idle[shard])
         if seen.record is not None:
             assert seen.iterator is not None
-            self._begun[shard] = (start, seen.iterator)
-            return seen.record, True
+            self._leave(shard, start, seen.iterator)
+            return int(seen.record["at"]), True
         if seen.iterator is None:
-            return dict(END), True
+            return None, True
         self._idle[shard] = seen.iterator
         if not seen.sure:
             self.unsure.add(shard)
-        return None, seen.sure
+        return _NOT_YET, seen.sure
+
+    def _over(self, shard: str, start: Position) -> Position:
+        if (moment := known_time(start)) is not None:
+            self._ended[shard] = moment
+        return dict(END)
+
+    def _born(self, shard: str) -> int:
+        """A moment before the first record of a shard: its parents were not yet closed then."""
+        ended = (self._ended.get(parent, 0) for parent in self._parents.get(shard, ()))
+        return max(self._oldest, *ended, 0)
+
+    def _find_oldest(self) -> None:
+        if not self._oldest:
+            summary = self._summary()
+            kept = int(summary["RetentionPeriodHours"]) * 3_600_000
+            made = int(summary["StreamCreationTimestamp"].timestamp() * 1000)
+            self._oldest = max(made, self.now() - kept)
+
+    def _leave(self, shard: str, at: Position, iterator: str) -> None:
+        self._left.setdefault(shard, deque(maxlen=2)).append((at, iterator))
 
     def _look(self, shard: str, at: Position, iterator: str | None = None) -> Seen:
         """The first record from a position on, following answers that are empty but behind."""
@@ -255,7 +296,9 @@ class Stream:
                 if answer["Records"]:
                     record = answer["Records"][0]
                     arrival = round(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
-                    return Seen(at_record(record["SequenceNumber"], arrival), iterator)
+                    met = at_record(record["SequenceNumber"], arrival)
+                    self._leave(shard, met, iterator)
+                    return Seen(met, iterator)
                 iterator = answer.get("NextShardIterator")
                 if iterator is None or not answer.get("MillisBehindLatest"):
                     return Seen(None, iterator)
