@@ -8,17 +8,24 @@ import urllib.request
 from html.parser import HTMLParser
 from pathlib import Path
 
+import click
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as parse_plain
 from streamcore.cli import main
 from streamcore.testing.services.kafka import unique_name
 from streamcore_sql import Session
+from streamcore_sql.commands.job_options import source_options
+from streamcore_sql.commands.options import session_options
 from streamcore_sql.ingestion.planning import prepare_job
 from streamcore_sql.monitoring import jobfiles
+from streamcore_sql.monitoring.about import table_about
+from streamcore_sql.monitoring.events import Events
 from streamcore_sql.monitoring.scrubbing import SECRETS
+from streamcore_sql.monitoring.serving import Request
 from streamcore_sql.monitoring.surfaces import Surfaces
+from streamcore_sql.monitoring.web import Page
 
 CANARY = "canary-hunter2-secret"
 GOOD = [b'{"id":%d}' % n for n in range(40)]
@@ -199,6 +206,32 @@ def test_a_job_file_is_seen_as_well(spark, kafka, tmp_path):
     assert "shop" in job.monitor.about.plan()
     assert CANARY not in repr((job.monitor.about, job.monitor.about.plan()))
 
+    def answered(path):
+        page = Page("job", lambda: session.jobs, Events(None))
+        return json.loads(page.routes[path](Request({"job": job.id}, {})).body)
+
+    state = answered("/api/state")
+    assert CANARY not in json.dumps(state)
+    (shown,) = state["jobs"]
+    assert (shown["verdict"], shown["lag"], shown["error"]) == ("finished", "none", None)
+    assert shown["checkpoint"].startswith(folder)
+    read, written = shown["tables"]
+    assert (read["table"], read["side"], read["connector"]) == ("changes", "source", "kafka")
+    asked = {"topic": source, "scan.startup.mode": "earliest-offset", "properties.client.id": "***"}
+    assert asked.items() <= read["options"].items()
+    assert read["options"]["table-changes.envelope"] == "debezium-json"
+    assert (written["table"], written["side"]) == ("sink", "sink")
+    assert written["connector"] == "upsert-kafka"
+    assert written["options"]["properties.bootstrap.servers"] == kafka.bootstrap_servers
+    figures = {each["side"]: each for each in shown["metrics"]["tables"]}
+    assert figures["source"]["numRecordsIn"] == figures["sink"]["numRecordsOut"] == 12
+    assert [each["topic"] for each in figures["source"]["lag"]] == [source]
+    plan = answered("/api/plan")["plan"]
+    assert "one query reads 'kafka'" in plan
+    assert f"shop.(\\.*) -> {source}.$1" in plan
+    assert "== Physical Plan ==" in plan
+    assert CANARY not in plan
+
 
 def test_a_scraper_finds_them_valid_in_both_of_its_texts(surfaces):
     url = surfaces.urls["metrics"]
@@ -211,6 +244,11 @@ def test_a_scraper_finds_them_valid_in_both_of_its_texts(surfaces):
     lags = families["streamcore_lag_records"].samples
     assert {sample.labels["partition"] for sample in lags} == {"0", "1"}
     assert families["streamcore_numTransactions"].samples[0].value >= 2
+    (commits,) = families["streamcore_numCommits"].samples
+    assert commits.name == "streamcore_numCommits_total"
+    assert commits.value >= 2
+    assert commits.labels == read.labels
+    assert families["streamcore_numFailedCommits"].samples[0].value == 0
     phases = {s.labels["phase"] for s in families["streamcore_batch_phase_seconds"].samples}
     assert "addBatch" in phases
     plain, headers = get(url)
@@ -250,7 +288,9 @@ def test_the_page_is_told_of_jobs_tables_plan_and_dead_letters(surfaces, topic):
         ("copies", "sink"),
     ]
     assert job["tables"][0]["options"]["topic"] == topic
-    assert len([each for each in state["troubles"] if "offset" in each["text"]]) == 3
+    letters = [each for each in state["troubles"] if each["event"] == "let go"]
+    assert [each["table"] for each in letters if "offset" in each["text"]] == ["orders"] * 3
+    assert all(each["time"] for each in letters)
     assert {"kafka", "json"} <= {each["identifier"] for each in state["plugins"]}
     points = json.loads(get(f"{url}/api/history?job={job['id']}")[0])["points"]
     assert points
@@ -297,9 +337,82 @@ def test_other_processes_see_the_job_its_lag_and_its_log(surfaces, session, capf
     assert [each["rows"] for each in told["lag"]] == [0, 0]
     lines = [json.loads(line) for line in Path(known.log).read_text().splitlines()]
     told = [line for line in lines if line["event"] != "log"]  # any logger of ours may speak here
-    assert [line["event"] for line in told] == ["started", "batch"], lines
-    assert told[1]["query"] == job.monitor.id
-    assert told[1]["batch"] == job.metrics()["batchId"]
+    batches = int(job.metrics()["batchId"]) + 1
+    assert [line["event"] for line in told] == ["started", *["batch"] * batches], lines
+    assert {line["query"] for line in told} == {job.monitor.id}
+    assert [line["batch"] for line in told[1:]] == list(range(batches))
+    assert sum(line["rows"] for line in told[1:]) == len(GOOD)
+
+
+GROUPS = {
+    "shop.sql": """
+CREATE TABLE orders (id BIGINT) WITH ('connector'='kafka', 'topic'='${topic}', 'format'='json',
+  'properties.bootstrap.servers'='${brokers}', 'properties.group.id'='${secret_values.group}');
+CREATE TABLE copies WITH ('connector'='blackhole') AS SELECT id FROM orders;
+INSERT INTO copies SELECT id FROM orders;
+""",
+    "shop.yaml": """
+source:
+  type: kafka
+  name: orders
+  topic: ${topic}
+  properties.bootstrap.servers: ${brokers}
+  properties.group.id: ${secret_values.group}
+  value.format: debezium-json
+sink:
+  type: upsert-kafka
+  properties.bootstrap.servers: ${brokers}
+""",
+}
+
+
+@pytest.mark.parametrize("file", GROUPS)
+def test_the_group_of_a_job_tells_its_lag_with_the_secrets_it_ran_with(
+    kafka, topic, tmp_path, monkeypatch, capfd, file
+):
+    """Its group is the secret: whoever asks with what is kept of it asks for another group."""
+    monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
+    script, secrets = tmp_path / file, tmp_path / "secrets.env"
+    script.write_text(GROUPS[file])
+    group = unique_name("a-secret-group")
+    secrets.write_text(f"group={group}\n")
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})
+    done = [TopicPartition(topic, partition, 1) for partition in (0, 1)]
+    consumer.commit(offsets=done, asynchronous=False)
+    consumer.close()
+    given = [f"--var=topic={topic}", f"--var=brokers={kafka.bootstrap_servers}"]
+    options = source_options(str(script), given_by([*given, f"--secrets={secrets}"]))["orders"]
+    run = jobfiles.begin("shop", file, str(script))
+    about = table_about("orders", "source", "kafka", options)
+    assert about.options["properties.group.id"] == "***"
+    table = {**vars(about), "lag": [{"topic": topic, "place": "0", "rows": 3}]}
+    run.queries = [{"job": "shop.copies", "tables": [table]}]
+    run.end("finished")
+
+    assert main(["lag", "shop", *given, "--secrets", str(secrets), "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert sum(each["rows"] for each in told["lag"]) == 43 - 2
+    assert {each["topic"] for each in told["lag"]} == {topic}
+    assert main(["lag", "shop", *given, "--secrets", str(secrets)]) == 0
+    assert "job 'shop' is finished; by its group's offsets now\n" in capfd.readouterr().err
+    assert main(["lag", "shop", *given, "--json"]) == 0
+    told = capfd.readouterr()
+    assert [each["rows"] for each in json.loads(told.out)["lag"]] == [3]
+    assert "the group of 'orders' cannot be asked: a secret is kept nowhere" in told.err
+    assert group not in told.out + told.err
+
+
+def given_by(arguments):
+    """What the options of a command give."""
+    found = []
+
+    @click.command()
+    @session_options
+    def command(given, output):
+        found.append(given)
+
+    command(arguments, standalone_mode=False)
+    return found[0]
 
 
 def test_the_group_of_a_declared_table_tells_its_lag(kafka, topic, tmp_path, capfd):

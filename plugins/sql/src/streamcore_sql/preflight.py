@@ -16,6 +16,7 @@ from streamcore import StreamcoreError
 from .catalog import Path
 from .errors import SqlError
 from .planner.binding import bind
+from .planner.sources import Scan
 from .reading import inserts_of, will_be_filled
 from .session import Session
 from .statements import CreateTable, CreateView, Name, Statement, needs_spark
@@ -31,12 +32,21 @@ def check(statements: Iterable[Statement], session: Session) -> list[str]:
     return look.unused()
 
 
+def reads(statements: Iterable[Statement], session: Session) -> list[Scan]:
+    """How the tables of a script are read, as far as its statements can be understood."""
+    look = _Look(session)
+    for statement in statements:
+        look.at(statement)
+    return look.reads
+
+
 class _Look:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._doubtful: set[str] = set()
         self._declared: dict[Path, None] = {}
         self._used: set[Path] = set()
+        self.reads: list[Scan] = []
         self._problems: dict[str, SqlError] = {}
 
     @property
@@ -91,6 +101,7 @@ class _Look:
         self._used.update(catalog.path(insert.table) for insert in inserts_of(statement))
         for read in self._session.look_at(statement):
             self._used.add(catalog.path(read.bound.statement.name))
+            self.reads.append(read)
         if isinstance(statement, CreateTable) and will_be_filled(statement, catalog):
             self._session.run_statement(replace(statement, query=None))
         elif not needs_spark(statement):

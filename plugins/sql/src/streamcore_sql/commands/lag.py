@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ..monitoring.jobfiles import JobFile
     from ..monitoring.lags import Lag
 
+_REPEAT = "pass --secrets, --var, --env-file and --catalog as 'streamcore run' got them"
+_DECLARE = "declare the table in a folder, and ask for its lag with --catalog DIR"
 _HEAD = ("JOB", "TABLE", "TOPIC", "PARTITION", "RECORDS", "TIME")
 
 
@@ -26,9 +28,10 @@ _HEAD = ("JOB", "TABLE", "TOPIC", "PARTITION", "RECORDS", "TIME")
 def lag(name: str, output: str, given: Given) -> int:
     """Print how far the job NAME is behind, or the consumer group of the table NAME.
 
-    The offsets of the group are compared with the ends of its topics now. Where a job has no group,
-    or needs a secret to ask for it, its lag is told as of its last batch. A table is looked up in
-    the folder of --catalog.
+    The offsets of the group are compared with the ends of its topics now; where a job has no group,
+    its lag is told as of its last batch. Secrets are kept nowhere: they come from the job's file
+    again, with --secrets and --var as 'run' got them. A table is looked up in the folder of
+    --catalog.
     """
     from ..monitoring.jobfiles import every
 
@@ -38,7 +41,7 @@ def lag(name: str, output: str, given: Given) -> int:
         (job for job in jobs if any(query["job"] == name for query in job.queries)), None
     )
     if found is not None:
-        return _of_job(found, name, as_json)
+        return _of_job(found, name, given, as_json)
     if given.catalog is None:
         known = ", ".join(f"'{job.name}'" for job in jobs) or "none"
         click.echo(
@@ -50,7 +53,7 @@ def lag(name: str, output: str, given: Given) -> int:
     return _of_table(given, name, as_json)
 
 
-def _of_job(job: JobFile, name: str, as_json: bool) -> int:
+def _of_job(job: JobFile, name: str, given: Given, as_json: bool) -> int:
     from ..monitoring.lags import Lag
 
     queries = [each for each in job.queries if name in (job.name, each["job"])]
@@ -58,7 +61,7 @@ def _of_job(job: JobFile, name: str, as_json: bool) -> int:
     as_of = time.time()
     for query in queries:
         for table in query["tables"]:
-            now = _group_lag(table)
+            now = _group_lag(table, job, given)
             if now is None and table.get("lag"):
                 as_of = job.updated
             found = [Lag(**each) for each in table.get("lag", ())] if now is None else now
@@ -69,29 +72,57 @@ def _of_job(job: JobFile, name: str, as_json: bool) -> int:
         age = max(time.time() - as_of, 0)
         when = "by its group's offsets now"
         if as_of == job.updated:
-            when = f"as of its last batch, {age:.0f} s ago"
+            when = f"by its own progress as of its last batch, {age:.0f} s ago"
         click.echo(f"job '{name}' is {job.state}; {when}", err=True)
         _print(lags)
     return OK
 
 
-def _group_lag(table: Mapping[str, Any]) -> list[Lag] | None:
+def _group_lag(table: Mapping[str, Any], job: JobFile, given: Given) -> list[Lag] | None:
     """What a table's group has yet to read; None where there is no group that could be asked."""
     from streamcore.registry import installed
 
-    from ..masking import MASK
     from ..monitoring.lags import Lag
+    from ..monitoring.scrubbing import SECRETS
 
-    options = {key: text for key, text in table.get("options", {}).items() if key != "connector"}
-    hidden = any(MASK in text for text in options.values())
-    if table["side"] != "source" or "properties.group.id" not in options or hidden:
+    kept = {key: text for key, text in table.get("options", {}).items() if key != "connector"}
+    if table["side"] != "source" or "properties.group.id" not in kept:
         return None
     try:
+        options = {**kept, **_hidden(kept, str(table["table"]), job, given)}
         connector: Any = installed().build("connector", table["connector"], options)
         return [Lag(topic, str(place), rows) for topic, place, rows in connector.group_lag()]
     except (StreamcoreError, AttributeError) as error:
-        click.echo(f"the group of '{table['table']}' cannot be asked: {error}", err=True)
+        told = SECRETS.scrub(str(error))
+        click.echo(f"the group of '{table['table']}' cannot be asked: {told}", err=True)
         return None
+
+
+def _hidden(kept: Mapping[str, str], table: str, job: JobFile, given: Given) -> dict[str, str]:
+    """The options of a table that hold secrets, which only the job's file can tell again."""
+    from ..masking import MASK
+    from ..monitoring.scrubbing import SECRETS
+    from .job_options import source_options
+
+    keys = [key for key, text in kept.items() if MASK in text]
+    if not keys:
+        return {}
+    if not job.path:
+        raise _secret(keys, f"job '{job.name}' was not run from a file; {_DECLARE}")
+    try:
+        told = source_options(job.path, given).get(table, {})
+    except (StreamcoreError, click.UsageError) as error:
+        reason = str(error).partition("\n")[0]
+        raise _secret(keys, f"{reason}; {_REPEAT}") from error
+    SECRETS.options(told)
+    if missing := [key for key in keys if key not in told]:
+        raise _secret(missing, f"'{job.path}' does not have it; {_REPEAT}")
+    return {key: told[key] for key in keys}
+
+
+def _secret(keys: Sequence[str], reason: str) -> StreamcoreError:
+    wanted = ", ".join(f"'{key}'" for key in keys)
+    return StreamcoreError(f"a secret is kept nowhere, {wanted} holds one, and {reason}")
 
 
 def _of_table(given: Given, name: str, as_json: bool) -> int:

@@ -86,6 +86,7 @@ def run(
         shown,
         name,
         given,
+        path="" if script == "-" else str(Path(script).resolve()),
         as_json=output == "json",
         once=once,
         dry_run=dry_run,
@@ -103,6 +104,7 @@ def run_script(
     name: str,
     given: Given,
     *,
+    path: str = "",
     as_json: bool = False,
     once: bool = False,
     dry_run: bool = False,
@@ -126,7 +128,7 @@ def run_script(
         if dry_run:
             return OK
         title = session.settings.job_name or name
-        surfaces = Surfaces(title, shown, lambda: session.jobs, metrics, web, otel=otel)
+        surfaces = Surfaces(title, shown, lambda: session.jobs, metrics, web, otel=otel, path=path)
         with surfaces.shown(display.say, display.note):
             return surfaces.ended(_run(session, planned, display, interrupts, surfaces))
     except StreamcoreError as error:

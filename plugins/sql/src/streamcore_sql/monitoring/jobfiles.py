@@ -29,6 +29,8 @@ class JobFile:
     started: float
     status: str = "running"
     script: str = ""
+    path: str = ""
+    """The file that was run; empty if its statements came from elsewhere."""
     updated: float = 0.0
     ended: float | None = None
     error: str = ""
@@ -67,13 +69,13 @@ class JobFile:
         self.write()
 
 
-def begin(name: str, script: str) -> JobFile:
+def begin(name: str, script: str, path: str = "") -> JobFile:
     """Make a run known to other processes; a name that runs elsewhere gets our pid added."""
     other = find(name)
     if other is not None and other.alive and other.pid != os.getpid():
         name = f"{name}-{os.getpid()}"
     _forget_old()
-    made = JobFile(name, os.getpid(), born(os.getpid()), time.time(), script=script)
+    made = JobFile(name, os.getpid(), born(os.getpid()), time.time(), script=script, path=path)
     made.write()
     return made
 

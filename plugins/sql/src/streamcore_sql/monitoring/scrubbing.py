@@ -18,7 +18,7 @@ _PART_OF_WORDS = 8
 _WITHIN = re.compile(r"""(?:password|secret)\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 _OURS = frozenset(
     {"id", "job", "name", "table", "side", "connector", "query", "status", "event", "level", "time"}
-    | {"log", "web", "metrics"}
+    | {"log", "web", "metrics", "path"}
 )
 """Names, ids and places that we give; a password that is a common word must not change them."""
 

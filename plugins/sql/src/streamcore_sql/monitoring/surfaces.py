@@ -33,8 +33,9 @@ class Surfaces:
         web: str | None = None,
         *,
         otel: bool = False,
+        path: str = "",
     ) -> None:
-        self._name, self._script, self._jobs = name, script, jobs
+        self._name, self._script, self._path, self._jobs = name, script, path, jobs
         self._metrics, self._web, self._otel = metrics, web, otel
         self._provider: Any = None
         self.events = Events(state_folder() / "logs" / f"{quote(name, safe='')}.jsonl")
@@ -87,7 +88,7 @@ class Surfaces:
         """Keep what others see up to date; called while jobs run."""
         self.events.look(jobs)
         if self._file is None:
-            self._file = jobfiles.begin(self._name, self._script)
+            self._file = jobfiles.begin(self._name, self._script, self._path)
             self._file.log = str(self.events.path or "")
             self._file.web = self.urls.get("web", "")
             self._file.metrics = self.urls.get("metrics", "")
