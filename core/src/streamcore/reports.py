@@ -15,6 +15,7 @@ import secrets
 import socket
 import socketserver
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ Slot = tuple[str, str, str, int, int, int]
 """A table, its side, a query, a batch, a stage and a task."""
 Side = tuple[str, str, str]
 """A query, a table, and 'source' or 'sink'."""
+Note = tuple[str, int, str, float]
+"""A table, a batch, what people should read, and when it came, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +122,7 @@ class Collector:
             lambda: defaultdict(float)
         )
         self._marks: dict[Side, tuple[int, dict[str, float]]] = {}
-        self._notes: defaultdict[str, deque[tuple[str, int, str]]] = defaultdict(
-            lambda: deque(maxlen=_NOTES)
-        )
+        self._notes: defaultdict[str, deque[Note]] = defaultdict(lambda: deque(maxlen=_NOTES))
         collector = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -166,8 +167,8 @@ class Collector:
             heard.marks = marks.get((query, table, side), {})
         return found
 
-    def notes(self, query: str) -> list[tuple[str, int, str]]:
-        """The last notes of a query's tasks, as (table, batch, text)."""
+    def notes(self, query: str) -> list[Note]:
+        """The last notes of a query's tasks, oldest first."""
         with self._lock:
             return list(self._notes[query])
 
@@ -195,7 +196,7 @@ class Collector:
             self._forget_other_runs(report)
             self._reports[report.slot] = report.joined(self._reports.get(report.slot))
             self._notes[report.query].extend(
-                (report.table, report.batch, note) for note in report.notes
+                (report.table, report.batch, note, time.time()) for note in report.notes
             )
             self._settle(report)
             self._mark(report)

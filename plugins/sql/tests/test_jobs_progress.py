@@ -2,14 +2,17 @@
 
 import itertools
 import json
+import re
 import time
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
-from streamcore_sql.display import line
+from streamcore_sql.display import JsonDisplay, line
 from streamcore_sql.jobs import Job, StreamJob
 from streamcore_sql.monitoring import wording
 from streamcore_sql.monitoring.about import About, table_about
+from streamcore_sql.monitoring.events import Events
 from streamcore_sql.monitoring.history import POINTS, History
 from streamcore_sql.monitoring.rates import CatchUp
 from streamcore_sql.progress import Progress, Watch
@@ -39,9 +42,26 @@ def progress(batch, rows, *, end=None, latest=None, watermark=None, written=-1, 
     return SimpleNamespace(json=json.dumps(body))
 
 
+class Query:
+    """What Spark keeps of a query: its last pieces of progress, of which it counts the asking."""
+
+    isActive, id = True, "q"
+
+    def __init__(self, recent):
+        self.recent, self.asked = list(recent), 0
+
+    @property
+    def lastProgress(self):
+        return self.recent[-1] if self.recent else None
+
+    @property
+    def recentProgress(self):
+        self.asked += 1
+        return self.recent[-100:]
+
+
 def running(*recent):
-    query = SimpleNamespace(isActive=True, id="q", recentProgress=list(recent))
-    return StreamJob("job", query, ABOUT)
+    return StreamJob("job", Query(recent), ABOUT)
 
 
 def look(*recent):
@@ -66,27 +86,113 @@ def test_progress_that_was_seen_is_not_counted_again():
     first, second = progress(0, 10), progress(1, 5)
     job = running(first)
     assert job.metrics().source("t")["numRecordsIn"] == 10
-    job.query.recentProgress.append(second)
+    job.query.recent.append(second)
     job.monitor.sample(now=True)
     job.monitor.sample(now=True)
     assert job.metrics().source("t")["numRecordsIn"] == 15
 
 
 def test_a_query_that_has_told_nothing_new_is_asked_for_one_piece_only():
-    class Remote:
-        isActive, id, asked = True, "q", 0
-        lastProgress = progress(0, 10)
-
-        @property
-        def recentProgress(self):
-            self.asked += 1
-            return [self.lastProgress]
-
-    job = StreamJob("job", Remote(), ABOUT)
+    job = running(progress(0, 10))
     for _ in range(5):
         job.monitor.sample(now=True)
     assert job.metrics().source("t")["numRecordsIn"] == 10
     assert job.query.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "then", "asked", "rows"),
+    [
+        (progress(4, 1), [progress(5, 10)], 0, 10),
+        (progress(4, 1), [idle(5)], 0, 0),
+        (idle(5), [progress(5, 10)], 0, 10),
+        (idle(5), [progress(5, 10), idle(6)], 1, 10),
+        (progress(4, 1), [progress(5, 10), idle(6)], 1, 10),
+        (progress(4, 1), [progress(5, 10), progress(6, 20)], 1, 30),
+        (progress(4, 1), [progress(5, 10), progress(6, 20), idle(7)], 1, 30),
+    ],
+    ids=["next", "idle", "idle-next", "idle-next-idle", "next-idle", "two", "two-idle"],
+)
+def test_all_that_spark_keeps_is_asked_for_only_if_batches_were_passed_by(known, then, asked, rows):
+    job = running(known)
+    before = job.metrics().source("t").get("numRecordsIn", 0)
+    first = job.query.asked
+    job.query.recent += then
+    job.monitor.sample(now=True)
+    assert job.query.asked - first == asked
+    assert job.metrics().source("t").get("numRecordsIn", 0) - before == rows
+
+
+def told_to_log_and_programs(job, events, display, capsys):
+    """What a look tells, as (number, rows, how many were passed over) of each batch."""
+    job.monitor.sample(now=True)
+    before = len(events.path.read_text().splitlines()) if events.path.exists() else 0
+    events.look([job])
+    display.progress(list(Watch().look(job)))
+    lines = [json.loads(each) for each in events.path.read_text().splitlines()[before:]]
+    objects = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
+    logged = [(x["batch"], x["rows"], x.get("passed_over")) for x in lines if x["event"] == "batch"]
+    shown = [(x["batch"], x["batch_rows"], x.get("passed_over")) for x in objects if "batch" in x]
+    return logged, shown
+
+
+def test_every_batch_between_two_looks_is_told_once_and_in_order(tmp_path, capsys):
+    job, events, display = running(), Events(tmp_path / "log.jsonl"), JsonDisplay()
+
+    def look():
+        return told_to_log_and_programs(job, events, display, capsys)
+
+    assert look() == ([], [])
+    job.query.recent += [progress(7, 1), progress(8, 2), idle(9)]
+    assert look() == ([(7, 1, None), (8, 2, None)],) * 2
+    assert look() == ([], [])
+    job.query.recent += [progress(number, number) for number in range(9, 19)]
+    assert look() == ([(number, number, None) for number in range(9, 19)],) * 2
+    job.query.recent += [progress(number, 1) for number in range(19, 150)]
+    told = [(50, 1, 31), *((number, 1, None) for number in range(51, 150))]
+    assert look() == (told, told)
+
+
+def test_the_end_is_told_after_the_batches_before_it(tmp_path, capsys):
+    job, events, display = running(progress(0, 1)), Events(tmp_path / "log.jsonl"), JsonDisplay()
+    told_to_log_and_programs(job, events, display, capsys)
+    job.query.recent += [progress(1, 10), progress(2, 20)]
+    job.query.isActive, job.query.exception = False, lambda: None
+    events.look([job])
+    display.progress(list(Watch().look(job)))
+    lines = [json.loads(each) for each in events.path.read_text().splitlines()]
+    assert [(x["event"], x["batch"]) for x in lines] == [
+        ("started", None),
+        ("batch", 0),
+        ("batch", 1),
+        ("batch", 2),
+        ("finished", 2),
+    ]
+    objects = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
+    assert [(x["status"], x["batch"], x["batch_rows"]) for x in objects] == [
+        ("running", 1, 10),
+        ("finished", 2, 20),
+    ]
+    assert objects[0]["phases"] == {"addBatch": 1500, "walCommit": 500}
+
+
+def test_each_topic_tells_when_it_will_have_caught_up(monkeypatch):
+    clock = SimpleNamespace(time=time.time, monotonic=lambda: clock.now, now=1000.0)
+    monkeypatch.setattr("streamcore_sql.monitoring.monitor.time", clock)
+    job = running()
+    for second, (fast, slow) in enumerate([(600, 50), (400, 50), (200, 50)]):
+        clock.now = 1000.0 + second
+        end = {"offsets": {"fast": {"0": 0}, "slow": {"0": 0}, "done": {"0": 9}}}
+        latest = {"fast": {"0": fast}, "slow": {"0": slow}, "done": {"0": 9}}
+        job.query.recent.append(progress(second, 1, end=end, latest={"offsets": latest}))
+        job.monitor.sample(now=True)
+    (found,) = Watch().look(job)
+    assert found.drain_by_topic == {"fast": 200, "slow": 0, "done": 0}
+    assert found.catch_up_seconds_by_topic == {"fast": 1, "slow": float("inf")}
+    assert found.to_json()["catch_up_seconds_by_topic"]["slow"] == "never at this rate"
+    (fast, text), *others = wording.topics(found)
+    assert (fast, text.rpartition(" ")[0]) == ("fast", "200 behind, draining 200/s, current at")
+    assert others == [("slow", "50 behind, never at this rate"), ("done", "none")]
 
 
 def test_lag_is_what_the_log_holds_beyond_the_batch():
@@ -124,6 +230,12 @@ def test_a_watermark_before_any_row_is_none():
     found = look(progress(0, 1, watermark="2024-05-01T10:00:00.000Z", late=3))
     assert found.watermark == "2024-05-01T10:00:00.000Z"
     assert found.late_rows == 3
+
+
+def test_a_watermark_tells_how_far_it_is_behind_the_clock():
+    behind = datetime.now(UTC) - timedelta(minutes=12)
+    found = look(progress(0, 1, watermark=behind.strftime("%Y-%m-%dT%H:%M:%S.000Z")))
+    assert wording.times(found) == f"watermark {behind:%Y-%m-%d %H:%M:%S} (12 min ago)"
 
 
 def test_a_job_without_a_batch_yet_is_just_running():
@@ -167,6 +279,8 @@ def test_lag_says_when_it_will_be_gone():
     assert at[:2] in wording.lag(soon)
     timed = Progress("j", "running", lag_seconds=90.0)
     assert wording.lag(timed) == "90 s behind"
+    ends = Progress("j", "running", lag_seconds=90.0, drain=0.5, catch_up_seconds=180.0)
+    assert re.fullmatch(r"90 s behind, current at \d\d:\d\d:\d\d", wording.lag(ends))
     assert stuck.to_json()["catch_up_seconds"] == "never at this rate"
 
 

@@ -96,6 +96,7 @@ def test_words_of_two_queries_say_whose_they_are_and_of_which_batch(
         assert noted == {f"note: {job}{begins[batch]}: {text}" for job, batch, text in words}
 
 
+SPARKS_WORDS = "Using Spark's default log4j profile"
 JOB = """
 source:
   type: kafka
@@ -139,6 +140,8 @@ def test_words_of_a_yaml_job_and_of_its_tasks_reach_the_user_with_their_ids(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"note: orders.tables, batch 0: {left_out}\n" in done.stderr
+    assert SPARKS_WORDS not in done.stderr
+    assert SPARKS_WORDS in log.with_suffix(".log").read_text()
     (checkpoint,) = (tmp_path / "state" / "jobs" / "orders").iterdir()
     (checkpoint / "commits" / "0").unlink()  # as if it had died before the end of its batch
     (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
@@ -146,8 +149,10 @@ def test_words_of_a_yaml_job_and_of_its_tasks_reach_the_user_with_their_ids(
     for deleted in admin.delete_records([TopicPartition(topic, 0, 6)]).values():
         deleted.result(30)
 
+    command.insert(command.index("run"), "--verbose")
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert SPARKS_WORDS in done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
     (noted,) = [each for each in events if each["event"] == "note" and each["text"] == gone]
     told = lines(log)

@@ -21,7 +21,7 @@ from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as openmetrics_families,
 )
 from prometheus_client.parser import text_string_to_metric_families as prometheus_families
-from streamcore import ConnectionFailed, Secret, reports
+from streamcore import ConnectionFailed, PluginError, Secret, reports
 from streamcore.cli import main
 from streamcore.reports import Report
 from streamcore_sql.commands.options import Given
@@ -32,10 +32,19 @@ from streamcore_sql.monitoring.about import About, table_about
 from streamcore_sql.monitoring.events import Events
 from streamcore_sql.monitoring.history import POINTS
 from streamcore_sql.monitoring.lags import Lag
-from streamcore_sql.monitoring.metrics import COUNTERS, JOB, SINK, SOURCE, Metrics, TableMetrics
+from streamcore_sql.monitoring.metrics import (
+    COUNTERS,
+    JOB,
+    SINK,
+    SOURCE,
+    STATUSES,
+    Metrics,
+    TableMetrics,
+)
 from streamcore_sql.monitoring.openmetrics import JobsCollector
 from streamcore_sql.monitoring.scrubbing import SECRETS, Secrets
 from streamcore_sql.monitoring.serving import CannotServe, Request, Server, address
+from streamcore_sql.monitoring.surfaces import Surfaces
 from streamcore_sql.monitoring.web import Page
 from streamcore_sql.progress import Progress
 
@@ -214,9 +223,10 @@ def otlp(monkeypatch):
 def test_an_opentelemetry_collector_is_told_names_values_and_attributes(otlp):
     from streamcore_sql.monitoring.otel import provide
 
-    source = TableMetrics("t", "source", "kafka", {"numRecordsIn": 43}, (Lag("t", "0", 7),))
+    lags = (Lag("t", "0", 7), Lag("", "shard-1", seconds=1.5))
+    source = TableMetrics("t", "source", "kafka", {"numRecordsIn": 43}, lags)
     sink = TableMetrics("o", "sink", "print", {"numRecordsOut": 41})
-    job = Metrics("j", "running", "q", {"batchTime": 200.5}, {}, (source, sink))
+    job = Metrics("j", "running", "q", {"batchTime": 200.5}, {"addBatch": 150}, (source, sink))
     provide("orders", lambda: [job]).shutdown()
     ((path, headers, _, request),) = otlp
     assert path == "/v1/metrics"
@@ -237,7 +247,26 @@ def test_an_opentelemetry_collector_is_told_names_values_and_attributes(otlp):
     assert lag.unit == "{record}"
     place = {"job": "j", "table": "t", "topic": "t", "partition": "0"}
     assert points(lag.gauge) == [(7, place)]
+    late = found.pop("streamcore.lag.seconds")
+    place = {"job": "j", "table": "t", "topic": "", "partition": "shard-1"}
+    assert (late.unit, points(late.gauge)) == ("s", [(1.5, place)])
+    states = points(found.pop("streamcore.job").gauge)
+    assert states == [(float(each == "running"), {**whole, "status": each}) for each in STATUSES]
+    phases = found.pop("streamcore.batch.phase")
+    assert (phases.unit, points(phases.gauge)) == ("ms", [(150, {**whole, "phase": "addBatch"})])
     assert found == {}
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["opentelemetry.sdk.metrics", "opentelemetry.exporter.otlp.proto.http.metric_exporter"],
+)
+def test_an_export_without_its_packages_says_what_to_install(state, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    surfaces = Surfaces("orders", "orders.sql", list, otel=True)
+    with pytest.raises(PluginError) as caught:
+        surfaces.open(print)
+    assert str(caught.value) == "--otel needs OpenTelemetry: pip install 'streamcore-sql[otel]'"
 
 
 def attributes(told):
@@ -316,6 +345,31 @@ def test_a_days_run_keeps_what_an_hour_needs(state, monkeypatch):
     assert sum(len(answer.body) for answer in answers) < 300_000
 
 
+def test_many_dead_letters_and_warnings_leave_errors_where_they_are(state):
+    collector, events = reports.listen(), Events(None)
+    query = Day()
+    query.id, query.batch = "query-of-letters", 3
+    job = StreamJob("job", query, About())
+    events.tell("failed", level="error", text="no broker", job="job", batch=2)
+    for number in range(70):
+        events.tell("log", level="warning", text=f"warning {number}", time="2020-01-01T00:00:00Z")
+    notes = [f"t@0:{number}: bad" for number in range(60)]
+    report = Report("t", "source", query.id, 3, 0, {"dead-lettered": 60}, {}, notes)
+    collector._take(json.dumps({"token": collector._token, **asdict(report)}).encode())
+    job.monitor.sample(now=True)
+    answer = Page("job", lambda: [job], events).routes["/api/state"](Request({}, {}))
+    told = json.loads(answer.body)["troubles"]
+    assert [each["time"] for each in told] == sorted((each["time"] for each in told), reverse=True)
+    (error,) = [each for each in told if each["level"] == "error"]
+    assert (error["text"], error["job"], error["batch"]) == ("no broker", "job", 2)
+    letters = [each for each in told if each["event"] == "let go"]
+    assert [each["text"] for each in letters] == notes[:9:-1]
+    assert {(each["job"], each["table"], each["batch"]) for each in letters} == {("job", "t", 3)}
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", each["time"]) for each in letters)
+    warnings = [each["text"] for each in told if each["event"] == "log"]
+    assert warnings == [f"warning {number}" for number in range(69, 19, -1)]
+
+
 # --- places ----------------------------------------------------------------------------------
 
 
@@ -360,6 +414,7 @@ def test_the_view_tells_how_late_each_topic_or_shard_is():
         lag_rows=12,
         lag_by_topic={"a": 4_200_000, "b": 5},
         lag_seconds_by_topic={"a": 720.0},
+        catch_up_seconds_by_topic={"a": float("inf")},
     )
     shards = Progress(
         "two", "running", lag_seconds=90, lag_seconds_by_topic={"shard-1": 3.0, "shard-2": 90.0}
@@ -367,8 +422,15 @@ def test_the_view_tells_how_late_each_topic_or_shard_is():
     console = Console(width=100, height=40, record=True, file=io.StringIO())
     console.print(view([topics, shards], 40))
     shown = console.export_text()
-    assert "a 4.2 M (12 min) \u00b7 b 5" in shown
-    assert "shard-2 90 s \u00b7 shard-1 3.0 s" in shown
+    lines = [line.strip() for line in shown.splitlines()]
+    assert "a: 4.2 M (12 min) behind, never at this rate" in lines
+    assert lines[lines.index("shard-2: 90 s behind") + 1] == "shard-1: 3.0 s behind"
+    many = Progress("many", "running", lag_rows=9, lag_by_topic={f"t{n}": n for n in range(7)})
+    console.print(view([many], 40))
+    told = [line.strip() for line in console.export_text().splitlines()]
+    assert told[-5:] == [*(f"t{n}: {n} behind" for n in (6, 5, 4, 3)), "... and 3 more"]
+    console.print(view([many], 7))
+    assert len(console.export_text().splitlines()) == 1
 
 
 def test_a_word_of_one_job_is_told_with_its_ids_beside_others(state):
@@ -443,6 +505,11 @@ KAFKA = {
 }
 
 
+OWN = (
+    "job 'shop' is finished; by its own progress as of its last batch, 0 s ago\n3 records in all\n"
+)
+
+
 @pytest.mark.parametrize(
     ("options", "rows", "told"),
     [
@@ -450,13 +517,14 @@ KAFKA = {
         (
             {**KAFKA, "properties.sasl.password": "***"},
             [3],
-            "job 'shop' is finished; as of its last batch, 0 s ago\n3 records in all\n",
+            "the group of 'orders' cannot be asked: a secret is kept nowhere, "
+            "'properties.sasl.password' holds one, and job 'shop' was not run from a file; "
+            "declare the table in a folder, and ask for its lag with --catalog DIR\n" + OWN,
         ),
         (
             {**KAFKA, "topic": "away"},
             [3],
-            "the group of 'orders' cannot be asked: nobody is there\n"
-            "job 'shop' is finished; as of its last batch, 0 s ago\n3 records in all\n",
+            "the group of 'orders' cannot be asked: nobody is there\n" + OWN,
         ),
     ],
 )
@@ -480,6 +548,38 @@ def test_the_lag_of_a_job_is_that_of_its_group_where_it_can_be_asked(
     assert [each["rows"] for each in json.loads(capfd.readouterr().out)["lag"]] == rows
 
 
+SECRET = "a secret is kept nowhere, 'properties.client.id' holds one, and "
+REPEAT = "; pass --secrets, --var, --env-file and --catalog as 'streamcore run' got them\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (None, "cannot read '{path}': No such file or directory"),
+        (
+            "CREATE TABLE orders (id BIGINT) WITH ('x' = '${secret_values.pw}')",
+            "shop.sql, line 1, column 46: variable 'secret_values.pw' is not defined",
+        ),
+        ("SET 'a' = 'b'", "'{path}' does not have it"),
+    ],
+    ids=["gone", "secret", "changed"],
+)
+def test_a_lag_that_needs_secrets_says_what_to_pass(state, capfd, script, reason):
+    path = state / "shop.sql"
+    if script is not None:
+        path.write_text(script)
+    run = jobfiles.begin("shop", "shop.sql", str(path))
+    options = {**KAFKA, "properties.client.id": "***"}
+    table = {"table": "orders", "side": "source", "connector": "kafka", "options": options}
+    table["lag"] = [{"topic": "orders", "place": "0", "rows": 3}]
+    run.queries = [{"job": "shop.x", "tables": [table]}]
+    run.end("finished")
+    assert main(["lag", "shop"]) == 0
+    told = re.sub(r"\d+ s ago", "0 s ago", capfd.readouterr().err)
+    asked = "the group of 'orders' cannot be asked: "
+    assert told == asked + SECRET + reason.format(path=path) + REPEAT + OWN
+
+
 def test_the_log_of_spark_stays_in_its_folder(state, monkeypatch):
     seen = []
 
@@ -492,6 +592,31 @@ def test_the_log_of_spark_stays_in_its_folder(state, monkeypatch):
     given = Given(None, None, (), (), (), (), None, verbose=False)
     given.start_spark(SimpleNamespace(spark=None), "../../../x")
     assert seen == [state / "logs" / "..%2F..%2F..%2Fx.log"]
+
+
+def test_jobs_are_listed_with_pid_batch_lag_and_the_first_line_of_an_error(state, capfd):
+    running = jobfiles.begin("busy", "busy.sql")
+    tables = [{"table": "t", "side": "source", "pendingRecords": each} for each in (1200, 300)]
+    running.queries = [
+        {"job": "busy.x", "batchId": 12.0, "tables": tables, "checkpoint": "/c/busy"},
+        {"job": "busy.y", "batchId": 3.0, "tables": [], "checkpoint": "/c/busy"},
+    ]
+    running.write()
+    failed = jobfiles.begin("broken", "broken.sql")
+    failed.queries = [{"job": "broken.x", "batchId": 7, "tables": [], "error": "no broker\nat all"}]
+    failed.end("failed")
+    assert main(["jobs"]) == 0
+    head, *lines = capfd.readouterr().out.splitlines()
+    starts = [head.index(name) for name in head.split()]
+    ends = [*starts[1:], None]
+    rows = [[line[a:b].strip() for a, b in zip(starts, ends, strict=True)] for line in lines]
+    started = [row.pop(3) for row in rows]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", each) for each in started)
+    assert head.split()[-4:] == ["BATCH", "LAG", "CHECKPOINT", "ERROR"]
+    assert sorted(rows) == [
+        ["broken", "failed", "", "7", "", "", "no broker"],
+        ["busy", "running", str(os.getpid()), "12,3", "1.5 k", "/c/busy", ""],
+    ]
 
 
 def test_a_job_is_stopped_by_its_name(sleeper, capfd):

@@ -2,20 +2,26 @@
 
 import json
 import math
+import re
 import statistics
 import time
+import warnings
 from functools import partial
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
-from streamcore import reports
+from streamcore import ClashWarning, Format, hookimpl, reports
+from streamcore.registry import Provider, Registry
 from streamcore.reports import Report
 from streamcore.testing.services.browser import Browser
 from streamcore_sql import Session
 from streamcore_sql.jobs import StreamJob
 from streamcore_sql.monitoring.about import About, table_about
+from streamcore_sql.monitoring.events import Events
 from streamcore_sql.monitoring.history import POINTS
+from streamcore_sql.monitoring.serving import Server
 from streamcore_sql.monitoring.surfaces import Surfaces
+from streamcore_sql.monitoring.web import Page
 
 CANARY = "canary-of-the-page"
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
@@ -113,12 +119,13 @@ def query(batch, *, lag, error=None):
         ],
         "sink": {"numOutputRows": 8000},
     }
-    recent = [SimpleNamespace(json=json.dumps(progress))]
+    last = SimpleNamespace(json=json.dumps(progress))
     failure = None if error is None else RuntimeError(error)
     return SimpleNamespace(
         isActive=error is None,
         id=f"query-{batch}",
-        recentProgress=recent,
+        lastProgress=last,
+        recentProgress=[last],
         exception=lambda: failure,
     )
 
@@ -301,6 +308,73 @@ def test_what_was_let_go_is_told_in_the_words_of_the_terminal(browser, url):
         "dead-lettered": "5",
         "retries": "3",
     }
+
+
+def test_dead_letters_and_errors_are_listed_with_their_time_and_place(browser, url):
+    notes = [f"orders@0:{number}: not a number: {HOSTILE}" for number in range(60)]
+    told = Report("orders", "source", "query-81", 80, 1, {"dead-lettered": 60}, {}, notes)
+    assert reports.send(reports.listen().address, told)
+    browser.look(*SIZES["desktop"])
+    browser.open(f"{url}/")
+    listed = "[...document.querySelectorAll('#troubles li')]"
+    wait_for(browser, f"{listed}.some(each => each.textContent.includes('orders@0:59'))")
+    shown = browser.evaluate(f"{listed}.map(each => [...each.children].map(c => c.textContent))")
+    letters = [(about, text) for about, text in shown if text.startswith("orders@0:")]
+    assert [text for _, text in letters] == notes[:9:-1]
+    pattern = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \u00b7 orders.copies \u00b7 orders \u00b7 batch 80 "
+    assert all(re.fullmatch(pattern, about) for about, _ in letters)
+    (error,) = [about for about, text in shown if text == "no broker, says ***"]
+    assert re.fullmatch(r"[\dTZ:-]+ \u00b7 orders.totals \u00b7 batch 3 ", error)
+    assert browser.evaluate("document.querySelector('#troubles .failed').textContent") == (
+        "no broker, says ***"
+    )
+
+
+def provider(distribution, load):
+    return Provider(distribution, "1.0", "plugin", load)
+
+
+def with_json():
+    made = ModuleType("made")
+    made.register_formats = hookimpl(lambda: [type("Json", (Format,), {"identifier": "json"})])
+    return made
+
+
+def broken():
+    raise ImportError(f"no library {HOSTILE}")
+
+
+@pytest.mark.parametrize(
+    ("others", "shown"),
+    [
+        ([], ["no clashes", "quiet", 1]),
+        (
+            [provider("acme-json", with_json), provider("odd", broken)],
+            [
+                f"'plugin' of odd is broken: ImportError: no library {HOSTILE}; "
+                "format 'json' of acme-json is shadowed: streamcore-formats 1.0 is active",
+                "warning",
+                3,
+            ],
+        ),
+    ],
+    ids=["none", "some"],
+)
+def test_plugins_that_clash_are_named_with_the_reason(browser, monkeypatch, others, shown):
+    with warnings.catch_warnings(action="ignore", category=ClashWarning):
+        registry = Registry([provider("streamcore-formats", with_json), *others])
+    monkeypatch.setattr("streamcore.registry.installed", lambda: registry)
+    server = Server(("127.0.0.1", 0), Page("job", list, Events(None)).routes, "--web")
+    try:
+        browser.look(*SIZES["desktop"])
+        browser.open(f"{server.url}/")
+        wait_for(browser, "document.getElementById('clashes')?.textContent")
+        clashes = "[document.getElementById('clashes')].flatMap(it => [it.textContent, it.className"
+        rows = "document.querySelectorAll('#plugins tbody tr').length"
+        assert browser.evaluate(f"{clashes}, {rows}])") == shown
+        assert browser.errors() == []
+    finally:
+        server.close()
 
 
 def test_a_long_lag_leaves_the_name_of_a_job_in_one_piece(browser, url):

@@ -12,6 +12,7 @@ import click
 from .connectors.row_text import value_text
 from .live import Change
 from .monitoring import wording
+from .monitoring.metrics import untold
 from .monitoring.scrubbing import SECRETS
 from .progress import Progress, now
 from .results import Done, Listing, Rows, Text
@@ -80,6 +81,7 @@ class JsonDisplay:
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[int | None, str]] = {}
+        """By job: the last batch and the state that were told."""
 
     def say(self, text: str) -> None:
         self._event("message", text=SECRETS.scrub(text))
@@ -108,9 +110,17 @@ class JsonDisplay:
 
     def progress(self, looks: Sequence[Progress]) -> None:
         for look in looks:
-            if self._shown.get(look.job) != (look.batch, look.status):
-                self._shown[look.job] = (look.batch, look.status)
-                self._event("progress", **look.to_json())
+            last, status = self._shown.get(look.job, (None, ""))
+            batches, passed_over = untold(look.batches, last)
+            last = batches[-1].number if batches else last
+            self._shown[look.job] = (last, look.status)
+            told = [look.of(each) for each in batches[:-1]]
+            if batches or status != look.status:
+                told.append(look)
+            for each in told:
+                more = {"passed_over": passed_over} if passed_over else {}
+                self._event("progress", **each.to_json(), **more)
+                passed_over = 0
 
     def close(self) -> None:
         """Nothing is left to show."""
@@ -215,12 +225,13 @@ def view(looks: Sequence[Progress], height: int) -> Any:
         told = {name: text for name, text in figures(look).items() if text}
         for name, text in told.items():
             grid.add_row(f"  {name}", RichText(text, "yellow" if _is_worrying(name, text) else ""))
-            if name == "lag" and len({*look.lag_by_topic, *look.lag_seconds_by_topic}) > 1:
-                grid.add_row("", RichText(_topics(look), "dim"))
+            if name == "lag":
+                for text in _topics(look):
+                    grid.add_row("", RichText(text, "dim"))
         if look.done is not None:
             grid.add_row("  done", ProgressBar(total=1.0, completed=look.done, width=30))
         blocks += [status, grid]
-    lines = sum(2 + len(figures(look)) for look in looks)
+    lines = sum(2 + len(figures(look)) + len(_topics(look)) for look in looks)
     if lines > height:
         return Group(*(RichText(line(look), no_wrap=True, overflow="ellipsis") for look in looks))
     return Group(*blocks)
@@ -230,11 +241,11 @@ def _is_worrying(name: str, text: str) -> bool:
     return name == "let go" or (name == "lag" and "never" in text)
 
 
-def _topics(look: Progress) -> str:
-    rows, late = look.lag_by_topic, look.lag_seconds_by_topic
-    worst = sorted({**late, **rows}, key=lambda name: (-rows.get(name, 0), -late.get(name, 0)))
-    told = [f"{name} {wording.behind(rows.get(name), late.get(name))}" for name in worst[:_TOPICS]]
-    return " \u00b7 ".join(told) + (" \u00b7 ..." if len(worst) > _TOPICS else "")
+def _topics(look: Progress) -> list[str]:
+    """A line for each topic or shard that is most behind."""
+    found = wording.topics(look)
+    more = [f"... and {len(found) - _TOPICS} more"] if len(found) > _TOPICS else []
+    return [f"{name}: {text}" for name, text in found[:_TOPICS]] + more
 
 
 def display_for(*, as_json: bool, terminal: bool) -> Display:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from .jobs import BatchJob, Job, JobSet
-from .monitoring.metrics import Metrics
+from .monitoring import wording
+from .monitoring.metrics import Batch, Metrics
 
 _REJECTED = ("numRecordsSkipped", "numRecordsIgnored", "numRecordsLost")
 
@@ -53,12 +54,29 @@ class Progress:
     done: float | None = None
     """The share of a bounded job that is done, from 0 to 1."""
     query: str = ""
+    drain_by_topic: Mapping[str, float] = field(default_factory=dict)
+    catch_up_seconds_by_topic: Mapping[str, float] = field(default_factory=dict)
+    """As `drain` and `catch_up_seconds`, of each topic or shard."""
+    batch_rows: int | None = None
+    """Rows that the last batch read."""
+    batches: Sequence[Batch] = ()
+    """The last batches, oldest first; `batch` is the last of them."""
+
+    def of(self, batch: Batch) -> Progress:
+        """The same look with an earlier batch as its last one."""
+        return replace(
+            self,
+            status="running",
+            batch=batch.number,
+            batch_rows=batch.rows,
+            batch_seconds=batch.millis / 1000,
+            phases=batch.phases,
+        )
 
     def to_json(self) -> dict[str, Any]:
-        plain = {key: value for key, value in asdict(self).items() if value not in (None, {}, "")}
-        if plain.get("catch_up_seconds") == float("inf"):
-            plain["catch_up_seconds"] = "never at this rate"
-        return plain
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        del named["batches"]
+        return {key: _plain(value) for key, value in named.items() if value not in (None, {}, "")}
 
 
 class Watch:
@@ -90,15 +108,15 @@ def progress_of(found: Metrics, done: float | None = None) -> Progress:
     late: dict[str, float] = {}
     for table in found.of("source"):
         for lag in table.lags:
-            name = lag.topic or lag.place
             if lag.rows is not None:
                 topics[lag.topic] += lag.rows
-            if lag.seconds is not None and name:
-                late[name] = max(lag.seconds, late.get(name, 0))
+            if lag.seconds is not None and lag.name:
+                late[lag.name] = max(lag.seconds, late.get(lag.name, 0))
         names = {lag.topic for lag in table.lags}
         if "lagSeconds" in table and len(names) == 1 and (topic := names.pop()):
             late.setdefault(topic, table["lagSeconds"])
     batch, pending = found.get("batchId"), total("source", "pendingRecords")
+    paces = [(name, pace) for name, pace in found.paces.items() if name]
     written, emitted = total("sink", "numRecordsOut"), worst("currentEmitEventTimeLag")
     return Progress(
         found.job,
@@ -128,7 +146,18 @@ def progress_of(found: Metrics, done: float | None = None) -> Progress:
         None if "stateRows" not in found else int(found["stateRows"]),
         done,
         found.query,
+        {name: round(each.drain, 3) for name, each in paces if each.drain is not None},
+        {name: ends for name, each in paces if (ends := each.catch_up_seconds) is not None},
+        found.batches[-1].rows if found.batches else None,
+        found.batches,
     )
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can say it, which knows no infinity."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return "never at this rate" if value == float("inf") else value
 
 
 def _seconds(millis: float | None) -> float | None:
@@ -137,4 +166,4 @@ def _seconds(millis: float | None) -> float | None:
 
 def now() -> str:
     """The time of an event, for logs."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return wording.stamp(time.time())

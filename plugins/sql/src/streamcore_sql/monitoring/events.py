@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ..jobs import Job, JobSet, StreamJob
+from .metrics import untold
 from .scrubbing import SECRETS
+from .wording import stamp
 
-_KEPT = 100
+_KEPT = 50
+"""Errors, and as many warnings: many of one kind leave those of the other where they are."""
 _LARGEST = 10_000_000
 _LOGGER = "streamcore"
 
@@ -29,20 +32,21 @@ class Events:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.troubles: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+        self._troubles: dict[str, deque[dict[str, Any]]] = {
+            level: deque(maxlen=_KEPT) for level in ("warning", "error")
+        }
         self._lock = threading.Lock()
-        self._seen: dict[str, tuple[int, str]] = {}
+        self._seen: dict[str, tuple[int | None, str]] = {}
+        """By id of a query: the last batch and the state that were told."""
         self._handler: _Handler | None = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
 
     def tell(self, event: str, *, level: str = "info", **fields: Any) -> None:
         """Write one line; a full disk or a lost folder never stops a job."""
-        told = SECRETS.clean(
-            {"time": _stamp(time.time()), "level": level, "event": event, **fields}
-        )
-        if level != "info":
-            self.troubles.append(told)
+        told = SECRETS.clean({"time": stamp(time.time()), "level": level, "event": event, **fields})
+        if level in self._troubles:
+            self._troubles[level].append(told)
         if self.path is None:
             return
         with self._lock:
@@ -55,31 +59,37 @@ class Events:
             except OSError:
                 self.path = None
 
+    @property
+    def troubles(self) -> list[dict[str, Any]]:
+        """The last errors and the last warnings."""
+        return [each for kept in self._troubles.values() for each in list(kept)]
+
     def look(self, jobs: Sequence[Job]) -> None:
         """Tell of every batch and every change of state since the last look."""
         for job in each_query(jobs):
             found = job.metrics()
-            batch, status = int(found.get("batchId", -1)), job.status
-            before = self._seen.get(job.id)
-            if before == (batch, status):
-                continue
-            self._seen[job.id] = (batch, status)
+            last, before = self._seen.get(job.id, (None, ""))
+            batches, passed_over = untold(found.batches, last)
+            last = batches[-1].number if batches else last
+            self._seen[job.id] = (last, found.status)
             ids: dict[str, Any] = {"job": job.name, "query": found.query}
-            ids["batch"] = None if batch < 0 else batch
-            if before is None:
-                self.tell("started", **ids)
-            if batch >= 0 and (before is None or before[0] != batch):
-                figures: dict[str, Any] = {
-                    "millis": found.get("batchTime"),
-                    "total_in": found.total("source", "numRecordsIn"),
-                    "total_out": found.total("sink", "numRecordsOut"),
-                    "pending": found.total("source", "pendingRecords"),
-                }
-                self.tell("batch", **ids, **figures)
-            if status != "running":
-                failed = status == "failed"
+            if not before:
+                self.tell("started", **ids, batch=None)
+            now = {
+                "total_in": found.total("source", "numRecordsIn"),
+                "total_out": found.total("sink", "numRecordsOut"),
+                "pending": found.total("source", "pendingRecords"),
+            }
+            for each in batches:
+                about: dict[str, Any] = {"rows": each.rows, "millis": each.millis, **now}
+                if passed_over:
+                    about["passed_over"], passed_over = passed_over, 0
+                self.tell("batch", **ids, batch=each.number, **about)
+            if found.status not in ("running", before):
+                failed = found.status == "failed"
                 told = {"text": job.error} if failed else {}
-                self.tell(status, level="error" if failed else "info", **ids, **told)
+                level = "error" if failed else "info"
+                self.tell(found.status, level=level, **ids, batch=last, **told)
         if self._handler is not None:
             self._handler.settle()
 
@@ -124,7 +134,7 @@ class _Handler(logging.Handler):
     def _tell(self, record: logging.LogRecord, *, last_batch: bool) -> None:
         text, ids = SECRETS.scrub(record.getMessage()), self._ids(record, last_batch=last_batch)
         level = "info" if record.levelno < logging.WARNING else "warning"
-        fields = {"time": _stamp(record.created), "logger": record.name, "text": text}
+        fields = {"time": stamp(record.created), "logger": record.name, "text": text}
         self._events.tell("log", level=level, **fields, **ids)
         if record.levelno >= logging.WARNING:
             self._note(text, ids)
@@ -157,10 +167,6 @@ class _Handler(logging.Handler):
     def _known(self, record: logging.LogRecord) -> bool:
         jobs = self._of(record)
         return bool(jobs) and all(job.monitor.id for job in jobs if isinstance(job, StreamJob))
-
-
-def _stamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + "Z"
 
 
 def each_query(jobs: Sequence[Job]) -> Iterator[Job]:

@@ -18,6 +18,11 @@ class Lag:
     rows: int | None = None
     seconds: float | None = None
 
+    @property
+    def name(self) -> str:
+        """Its topic; the shard itself where there is none."""
+        return self.topic or self.place
+
     def to_json(self) -> dict[str, Any]:
         return {key: value for key, value in asdict(self).items() if value is not None}
 

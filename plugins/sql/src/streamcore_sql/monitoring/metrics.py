@@ -50,6 +50,7 @@ JOB = {
     "catchUpSeconds": "seconds until the lag is gone at this pace; infinite if it grows",
     "drainPerSecond": "records by which the lag shrinks each second",
 }
+STATUSES = ("running", "finished", "stopped", "failed")
 COUNTERS = frozenset(
     {"numRecordsIn", "numBytesIn", "numRecordsOut", "numBytesOut", "numBatches", "numRetries"}
     | {"numRecordsSkipped", "numRecordsDeadLettered", "numRecordsIgnored", "numRecordsLost"}
@@ -85,6 +86,33 @@ class TableMetrics(Mapping[str, float]):
 
 
 @dataclass(frozen=True)
+class Batch:
+    """One batch that is done."""
+
+    number: int
+    rows: int
+    millis: float
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """What it spent its time on, in milliseconds."""
+
+
+def untold(batches: Sequence[Batch], told: int | None) -> tuple[list[Batch], int]:
+    """The batches after the one told of last, and how many more there were before these."""
+    found = [each for each in batches if told is None or each.number > told]
+    return found, found[0].number - told - 1 if found and told is not None else 0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a lag went over the last minute."""
+
+    drain: float | None = None
+    """By how much it shrinks each second."""
+    catch_up_seconds: float | None = None
+    """When it will be gone at this pace; infinite if it does not shrink."""
+
+
+@dataclass(frozen=True)
 class Metrics(Mapping[str, float]):
     """The figures of a job: its own by name, those of a table by `source(...)` and `sink(...)`."""
 
@@ -97,6 +125,10 @@ class Metrics(Mapping[str, float]):
     """What the last batch spent its time on, in milliseconds."""
     tables: Sequence[TableMetrics] = ()
     watermark: str = ""
+    batches: Sequence[Batch] = ()
+    """The last hundred, oldest first."""
+    paces: Mapping[str, Pace] = field(default_factory=dict)
+    """By topic, or by shard where lag is known in time only."""
 
     def __getitem__(self, name: str) -> float:
         return self.figures[name]

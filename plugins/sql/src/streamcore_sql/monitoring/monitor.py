@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -15,13 +15,16 @@ from .about import About
 from .heard import Table, heard
 from .history import History
 from .lags import Lag, lags, offset
-from .metrics import Metrics, TableMetrics
-from .progresses import Plain, Progresses
+from .metrics import Batch, Metrics, Pace, TableMetrics
+from .progresses import Plain, Progresses, ran
 from .rates import CatchUp, Rate
 from .scrubbing import SECRETS
+from .wording import stamp
 
 _BEFORE_ANY_ROW = "1970-01-01"
 _FRESH_ENOUGH = 0.9
+_BATCHES = 100
+"""As many as Spark keeps: whoever looks once a second sees each of them."""
 _RATED = ("numRecordsIn", "numBytesIn", "numRecordsOut", "numBytesOut")
 
 
@@ -42,6 +45,7 @@ class Monitor:
         self._looked = float("-inf")
         self._batches = self._late = 0
         self._batch = -1
+        self._done: deque[Batch] = deque(maxlen=_BATCHES)
         self._rows_in: defaultdict[str, int] = defaultdict(int)
         self._rows_out: int | None = None
         self._moved: dict[str, float] = {}
@@ -50,6 +54,7 @@ class Monitor:
         began = time.monotonic()
         self._rates: defaultdict[tuple[Table, str], Rate] = defaultdict(lambda: Rate(began))
         self._catch_up = CatchUp()
+        self._catch_ups: dict[str, CatchUp] = {}
         self._tables: dict[Table, dict[str, float]] = {}
 
     # --- looking --------------------------------------------------------------------------
@@ -59,17 +64,21 @@ class Monitor:
         with self._lock:
             if not now and time.monotonic() - self._looked < _FRESH_ENOUGH:
                 return
+            before = self._latest
             self.id = self.id or str(getattr(self._query, "id", ""))
             for progress in self._progresses.fresh():
                 self._take(progress)
+            if self._latest is not None and self._latest is not before:
+                self._take_lags(self._latest["sources"])
             self._count()
             self._looked = time.monotonic()
             self.history.add(self._point())
 
     def _take(self, progress: Plain) -> None:
         self._latest = progress
-        if "addBatch" in progress["durationMs"]:
+        if ran(progress):
             self.last = progress
+            self._keep(progress)
         for source in progress["sources"]:
             name = self._name(source, progress["sources"])
             latest = offset(source.get("latestOffset"))
@@ -89,7 +98,13 @@ class Monitor:
                 self._rows_out = (self._rows_out or 0) + written
             for operator in progress.get("stateOperators") or ():
                 self._late += operator.get("numRowsDroppedByWatermark", 0)
-        self._take_lags(progress["sources"])
+
+    def _keep(self, progress: Plain) -> None:
+        number, phases = progress["batchId"], dict(progress["durationMs"])
+        if not self._done or number > self._done[-1].number:
+            millis = phases.pop("triggerExecution", 0)
+            rows = progress.get("numInputRows") or 0
+            self._done.append(Batch(number, rows, millis, phases))
 
     def _take_lags(self, sources: list[Plain]) -> None:
         found: defaultdict[str, dict[tuple[str, str], Lag]] = defaultdict(dict)
@@ -100,10 +115,25 @@ class Monitor:
                 if other is None or (other.rows or 0) < (lag.rows or 0):
                     places[lag.topic, lag.place] = lag
         self._lags = {name: list(places.values()) for name, places in found.items()}
-        if (rows := self.lag_rows()) is not None:
-            self._catch_up.add(time.monotonic(), rows)
-        elif (seconds := self.lag_seconds()) is not None:
-            self._catch_up.add(time.monotonic(), seconds)
+        at = time.monotonic()
+        whole = self.lag_rows() if self.lag_rows() is not None else self.lag_seconds()
+        if whole is not None:
+            self._catch_up.add(at, whole)
+        behind = self._behind()
+        self._catch_ups = {name: self._catch_ups.get(name) or CatchUp() for name in behind}
+        for name, late in behind.items():
+            self._catch_ups[name].add(at, late)
+
+    def _behind(self) -> dict[str, float]:
+        """The lag of each topic in rows, or of each shard in seconds."""
+        found: defaultdict[str, float] = defaultdict(float)
+        for places in self._lags.values():
+            for lag in places:
+                if lag.rows is not None:
+                    found[lag.topic] += lag.rows
+                elif lag.seconds is not None:
+                    found[lag.name] = max(found[lag.name], lag.seconds)
+        return found
 
     def _name(self, source: Plain, sources: list[Plain]) -> str:
         """The table that a source of the query reads."""
@@ -152,8 +182,17 @@ class Monitor:
             watermark = _watermark(self._latest)
             phases = dict(self.last["durationMs"]) if self.last else {}
             phases.pop("triggerExecution", None)
-            figures = self._own(watermark)
-            return Metrics(job, status, self.id, figures, phases, tuple(tables), watermark)
+            return Metrics(
+                job,
+                status,
+                self.id,
+                self._own(watermark),
+                phases,
+                tuple(tables),
+                watermark,
+                tuple(self._done),
+                {name: Pace(each.drain, each.seconds) for name, each in self._catch_ups.items()},
+            )
 
     def _figures(self, table: Table, found: dict[str, float]) -> dict[str, float]:
         figures = dict(found)
@@ -222,8 +261,8 @@ class Monitor:
         collector = reports.listening()
         found = collector.notes(self.id) if collector else []
         return [
-            {"table": table, "batch": batch, "text": SECRETS.scrub(text)}
-            for table, batch, text in found
+            {"table": table, "batch": batch, "text": SECRETS.scrub(text), "time": stamp(at)}
+            for table, batch, text, at in found
         ]
 
     def _point(self) -> Any:

@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .metrics import COUNTERS, JOB, SINK, SOURCE, Metrics
+from .metrics import COUNTERS, JOB, SINK, SOURCE, STATUSES, Metrics
 from .serving import Answer, Request
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 _PREFIX = "streamcore_"
-_STATUSES = ("running", "finished", "stopped", "failed")
 _OWN = {
     "batchTime": ("batch_seconds", 0.001),
     "watermarkLag": ("watermark_lag_seconds", 0.001),
@@ -64,7 +63,7 @@ class JobsCollector:
             f"{_PREFIX}job", "1 for the state that a job is in", labels=("job", "query", "status")
         )
         for each in jobs:
-            for status in _STATUSES:
+            for status in STATUSES:
                 family.add_metric((each.job, each.query, status), float(each.status == status))
         yield family
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamcore import PluginError
 
-from .metrics import COUNTERS, JOB, SINK, SOURCE, Metrics
+from .metrics import COUNTERS, JOB, SINK, SOURCE, STATUSES, Metrics
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Observation
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricReader
 
 Jobs = Callable[[], Sequence[Metrics]]
+Told = Callable[[Metrics], Iterator[tuple[float, dict[str, str]]]]
+"""Values of one job, each with what it is of."""
 
 
 def provide(name: str, jobs: Jobs, reader: MetricReader | None = None) -> MeterProvider:
@@ -25,21 +27,27 @@ def provide(name: str, jobs: Jobs, reader: MetricReader | None = None) -> MeterP
     try:
         from opentelemetry.sdk.metrics import MeterProvider
         from opentelemetry.sdk.resources import Resource
+
+        reader = reader or _exporter()
     except ModuleNotFoundError as error:
         raise PluginError(
             "--otel needs OpenTelemetry: pip install 'streamcore-sql[otel]'"
         ) from error
     resource = Resource.create({"service.name": f"streamcore.{name}"})
-    provider = MeterProvider([reader or _exporter()], resource)
+    provider = MeterProvider([reader], resource)
     meter = provider.get_meter("streamcore")
     for figure, doc in {**JOB, **SOURCE, **SINK}.items():
         make = (
             meter.create_observable_counter if figure in COUNTERS else meter.create_observable_gauge
         )
         make(f"streamcore.{figure}", [_observed(figure, jobs)], description=doc)
-    meter.create_observable_gauge(
-        "streamcore.lag", [lambda options: _lags(jobs)], "{record}", "records a partition is behind"
-    )
+    for end, unit, doc, told in (
+        ("lag", "{record}", "records a partition is behind", _lags("rows")),
+        ("lag.seconds", "s", "seconds a shard is behind", _lags("seconds")),
+        ("job", "", "1 for the state a job is in", _state),
+        ("batch.phase", "ms", "milliseconds the last batch spent on one phase", _phases),
+    ):
+        meter.create_observable_gauge(f"streamcore.{end}", [_asked(told, jobs)], unit, doc)
     return provider
 
 
@@ -66,12 +74,32 @@ def _observed(figure: str, jobs: Jobs) -> Callable[[CallbackOptions], Iterator[O
     return observe
 
 
-def _lags(jobs: Jobs) -> Iterator[Observation]:
+def _asked(told: Told, jobs: Jobs) -> Callable[[CallbackOptions], Iterator[Observation]]:
     from opentelemetry.metrics import Observation
 
-    for job in jobs():
+    def observe(options: CallbackOptions) -> Iterator[Observation]:
+        for job in jobs():
+            for value, about in told(job):
+                yield Observation(value, {"job": job.job, **about})
+
+    return observe
+
+
+def _lags(name: str) -> Told:
+    def lags(job: Metrics) -> Iterator[tuple[float, dict[str, str]]]:
         for table in job.of("source"):
             for lag in table.lags:
-                if lag.rows is not None:
-                    place = {"topic": lag.topic, "partition": lag.place}
-                    yield Observation(lag.rows, {"job": job.job, "table": table.table, **place})
+                if (value := getattr(lag, name)) is not None:
+                    yield value, {"table": table.table, "topic": lag.topic, "partition": lag.place}
+
+    return lags
+
+
+def _state(job: Metrics) -> Iterator[tuple[float, dict[str, str]]]:
+    for status in STATUSES:
+        yield float(status == job.status), {"query": job.query, "status": status}
+
+
+def _phases(job: Metrics) -> Iterator[tuple[float, dict[str, str]]]:
+    for phase, millis in job.phases.items():
+        yield millis, {"query": job.query, "phase": phase}

@@ -21,7 +21,8 @@ _KINDS = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
 }
-_TROUBLES = 50
+_LETTERS = 50
+_TOPICS = 50
 
 
 class Page:
@@ -72,12 +73,17 @@ class Page:
         return next((job for job in each_query(self._jobs()) if job.id == wanted), None)
 
     def _troubles(self) -> list[dict[str, Any]]:
-        found = [dict(each) for each in self._events.troubles]
+        """Errors, warnings and records that were let go, the newest first.
+
+        Each kind has a limit of its own: many records hide no error.
+        """
+        letters: list[dict[str, Any]] = []
         for job in each_query(self._jobs()):
             if isinstance(job, StreamJob):
-                letters = job.monitor.notes()
-                found += [{"job": job.name, "level": "warning", **each} for each in letters]
-        return found[-_TROUBLES:][::-1]
+                known = {"job": job.name, "level": "warning", "event": "let go"}
+                letters += [{**known, **each} for each in job.monitor.notes()]
+        letters.sort(key=_time)
+        return sorted([*self._events.troubles, *letters[-_LETTERS:]], key=_time)[::-1]
 
     @cached_property
     def _plugins(self) -> list[dict[str, Any]]:
@@ -86,6 +92,10 @@ class Page:
         names = ("kind", "identifier", "status", "distribution", "version", "reason")
         claims = [*installed().claims, *installed().commands]
         return [{name: str(getattr(claim, name)) for name in names} for claim in claims]
+
+
+def _time(trouble: Mapping[str, Any]) -> str:
+    return str(trouble["time"])
 
 
 def _job(job: Job) -> dict[str, Any]:
@@ -98,6 +108,7 @@ def _job(job: Job) -> dict[str, Any]:
         "id": job.id,
         "metrics": found.to_json(),
         "lag": lag,
+        "topics": wording.topics(look)[:_TOPICS],
         "verdict": verdict.get(lag, lag) if found.status == "running" else found.status,
         "error": job.error,
         "checkpoint": about.checkpoint,

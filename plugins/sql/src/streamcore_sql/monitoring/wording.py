@@ -42,17 +42,36 @@ def span(seconds: float) -> str:
 
 def lag(look: Progress) -> str:
     """How far a job is behind, and when it will be current at this pace."""
-    if look.lag_rows is None and look.lag_seconds is None:
+    return _lag(look.lag_rows, look.lag_seconds, look.drain, look.catch_up_seconds)
+
+
+def topics(look: Progress) -> list[tuple[str, str]]:
+    """How far each topic or shard is behind, the worst first; none if there is but one."""
+    rows, late = look.lag_by_topic, look.lag_seconds_by_topic
+    worst = sorted({**late, **rows}, key=lambda name: (-rows.get(name, 0), -late.get(name, 0)))
+    if len(worst) < 2:
+        return []
+    drains, ends = look.drain_by_topic, look.catch_up_seconds_by_topic
+    return [
+        (name, _lag(rows.get(name), late.get(name), drains.get(name), ends.get(name)))
+        for name in worst
+    ]
+
+
+def _lag(
+    rows: int | None, seconds: float | None, drain: float | None, catch_up: float | None
+) -> str:
+    if rows is None and seconds is None:
         return ""
-    if not look.lag_rows and not (look.lag_rows is None and look.lag_seconds):
+    if not rows and not (rows is None and seconds):
         return "none"
-    parts = [f"{behind(look.lag_rows, look.lag_seconds)} behind"]
-    if look.drain is not None and look.drain > 0 and look.lag_rows:
-        parts.append(f"draining {short(look.drain)}/s")
-    if look.catch_up_seconds == float("inf"):
+    parts = [f"{behind(rows, seconds)} behind"]
+    if drain is not None and drain > 0 and rows:
+        parts.append(f"draining {short(drain)}/s")
+    if catch_up == float("inf"):
         parts.append("never at this rate")
-    elif look.catch_up_seconds is not None:
-        parts.append(f"current at {moment(look.catch_up_seconds)}")
+    elif catch_up is not None:
+        parts.append(f"current at {moment(catch_up)}")
     return ", ".join(parts)
 
 
@@ -70,6 +89,11 @@ def moment(seconds: float) -> str:
         return "a time over a year from now"
     form = "%H:%M:%S" if seconds < 300 else "%H:%M" if seconds < _DAY / 2 else "%Y-%m-%d %H:%M"
     return time.strftime(form, time.localtime(time.time() + seconds))
+
+
+def stamp(seconds: float) -> str:
+    """A moment as logs and the page tell it: texts of them sort as the moments do."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def batch(seconds: float, phases: Mapping[str, float]) -> str:

@@ -114,6 +114,8 @@ function showJob(job) {
   $("job-title").textContent = m.job;
   $("verdict").textContent = m.status === "failed" ? job.error : job.verdict;
   $("verdict").className = m.status === "failed" ? "failed" : "";
+  $("topics").hidden = !job.topics.length;
+  fill($("topics").querySelector("tbody"), job.topics.map(([name, text]) => row([[name], [text]])));
   const tiles = [
     ["records in", total(job, "source", "numRecordsIn"), short], ["in per second", total(job, "source", "numRecordsInPerSecond"), short],
     ["bytes in per second", total(job, "source", "numBytesInPerSecond"), size],
@@ -191,14 +193,14 @@ function showTables(job) {
 function showTroubles(troubles) {
   fill($("troubles"), troubles.length ? troubles.map((trouble) => {
     const made = el("li");
-    made.append(el("span", [trouble.time, trouble.job || trouble.table, trouble.batch != null && trouble.batch >= 0 ? "batch " + trouble.batch : ""].filter(Boolean).join(" \u00b7 ") + " ", "quiet"),
+    made.append(el("span", [trouble.time, trouble.job, trouble.table, trouble.batch != null && trouble.batch >= 0 ? "batch " + trouble.batch : ""].filter(Boolean).join(" \u00b7 ") + " ", "quiet"),
       el("span", trouble.text, trouble.level === "error" ? "failed" : "warning"));
     return made;
   }) : [el("li", "none", "quiet")]);
 }
 function showPlugins(plugins) {
   const wrong = plugins.filter((each) => ["shadowed", "broken", "incompatible"].includes(each.status));
-  $("clashes").textContent = wrong.length ? wrong.map((each) => `${each.kind} '${each.identifier}' of ${each.distribution} is ${each.status}: ${each.reason}`).join("; ") : "no clashes";
+  $("clashes").textContent = wrong.length ? wrong.map((each) => `${each.kind ? each.kind + " " : ""}'${each.identifier}' of ${each.distribution} is ${each.status}: ${each.reason}`).join("; ") : "no clashes";
   $("clashes").className = wrong.length ? "warning" : "quiet";
   $("plugin-count").textContent = `${plugins.length} installed`;
   if ($("plugins").tBodies[0].rows.length !== plugins.length) {
