@@ -96,6 +96,8 @@ def as_canal(row):
 
 
 TABLES = {"raw": [["id"]], "csv": [FLAT, NESTED]}
+ONE_ROW_EACH = ("raw", "csv", "json")
+"""Formats of which a message is a row or a reason; one of changes may rightly hold no row."""
 FORMATS = {
     "json": as_json,
     "csv": as_csv,
@@ -149,6 +151,10 @@ def check(identifier: str, decoder: TwoPathDecoder, messages, pristine: dict[int
         reason.encode() and "\n" not in reason and len(reason) < 400
         for _, reason in decoded.rejected
     )
+    if identifier in ONE_ROW_EACH:
+        nothing = sum(not message for message in messages)
+        told = len(set(origin)) + len(decoded.rejected) + decoded.ignored
+        assert len(messages) - nothing <= told <= len(messages)
     ids = decoded.rows["id"].to_pylist()
     found = {}
     for index, number in zip(origin, ids, strict=True):

@@ -130,7 +130,10 @@ def fuzz(identifier: str, seed: int, batches: int) -> int:
         origin = range(BATCH) if decoded.origin is None else decoded.origin.to_pylist()
         assert list(origin) == sorted(origin)
         assert decoded.rows.num_rows == len(origin)
-        assert {index for index, _ in decoded.rejected}.isdisjoint(origin)
+        told = {*origin, *(index for index, _ in decoded.rejected)}
+        assert len(told) == len(origin) + len(decoded.rejected)  # none is both, or twice
+        if not identifier.startswith("debezium"):  # whose envelopes may rightly hold no row
+            assert told >= {index for index, message in enumerate(messages) if message}
         assert all(reason.encode() and len(reason) < 400 for _, reason in decoded.rejected)
         ids = dict(zip(origin, decoded.rows.column(0).to_pylist(), strict=True))
         assert {index: ids.get(index) for index in pristine} == {index: index for index in pristine}
@@ -147,5 +150,5 @@ def test_a_few_thousand_mutated_messages_harm_nobody(identifier):
 @pytest.mark.parametrize("identifier", PLUGINS)
 def test_many_mutated_messages_harm_nobody(identifier, scale):
     mutants = fuzz(identifier, seed=scale.seed, batches=scale.batches)
-    assert mutants >= scale.batches * 5  # of 400 messages, that many or most are changed
+    assert mutants > scale.batches * BATCH // 8  # half of the batches hold 300 of them
     scale.measured["mutants"] = f"{mutants:,}"

@@ -77,6 +77,7 @@ def judge(columns, batches, size, seed):
         messages = [mutated(message, noise) for message in sound]
         one, other = fast.decode(messages), exact.decode(messages)
         assert one.rejected == other.rejected
+        assert one.rows.num_rows + len(one.rejected) == size
         assert one.origin == other.origin
         rows, same = (repr(plain(d.rows.to_struct_array()).to_pylist()) for d in (one, other))
         assert rows == same
