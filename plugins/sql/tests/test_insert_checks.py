@@ -13,6 +13,8 @@ CREATE TABLE topic (id BIGINT, name STRING) WITH ('connector' = 'kafka', 'topic'
   'format' = 'json', 'properties.bootstrap.servers' = 'h:1');
 CREATE TABLE parted (id BIGINT, name STRING) PARTITIONED BY (name) WITH ('connector' = 'kafka',
   'topic' = 't', 'format' = 'json', 'properties.bootstrap.servers' = 'h:1');
+CREATE TABLE days (id BIGINT, day STRING, n INT) PARTITIONED BY (day) WITH
+  ('connector' = 'blackhole');
 CREATE TABLE changed (id BIGINT, name STRING) WITH ('connector' = 'kafka', 'topic' = 'c',
   'format' = 'debezium-json', 'properties.bootstrap.servers' = 'h:1',
   'scan.startup.mode' = 'earliest-offset');
@@ -56,6 +58,18 @@ def test_a_column_list_must_name_columns_and_leave_out_none_that_is_not_null(ref
     assert "id: is NOT NULL, but the INSERT leaves it out" in refused(
         "INSERT INTO sink (name) SELECT name FROM source"
     )
+
+
+def test_partition_sets_columns_a_table_is_partitioned_by_and_no_other(refused):
+    text = refused("INSERT INTO days PARTITION (n = 1, day = 'x', day = 'y') SELECT id FROM source")
+    assert (
+        "line 1, column 29: PARTITION sets column 'n', but 'days' is PARTITIONED BY (day)" in text
+    )
+    assert "line 1, column 47: column 'day' is filled twice" in text
+    assert "Let the query give it: INSERT INTO days SELECT ..." in text
+    text = refused("INSERT INTO sink PARTITION (n = 1) SELECT id, name FROM source")
+    assert "line 1, column 29: PARTITION sets column 'n', but 'sink' is not partitioned" in text
+    assert "'sink' has no column 'm'" in refused("INSERT INTO sink PARTITION (m = 1) SELECT 1, 'a'")
 
 
 def test_rows_go_neither_into_views_nor_into_sources(refused):

@@ -139,7 +139,10 @@ def test_an_endless_table_is_refused_in_batch_mode(session):
 
 
 def test_values_and_partial_columns_are_inserted(session, capsys):
-    session.execute("CREATE TABLE shown (a BIGINT, b STRING, c INT) WITH ('connector' = 'print')")
+    session.execute(
+        "CREATE TABLE shown (a BIGINT, b STRING, c INT) PARTITIONED BY (b) "
+        "WITH ('connector' = 'print')"
+    )
     assert session.execute("INSERT INTO shown (b, a) VALUES ('x', 1), ('y', 2)").wait(60)
     assert capsys.readouterr().out.splitlines() == ["+I[1, x, null]", "+I[2, y, null]"]
     insert = "INSERT INTO shown PARTITION (b = 'day') SELECT id, 7 FROM few WHERE id = 3"

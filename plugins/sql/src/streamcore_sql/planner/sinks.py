@@ -44,6 +44,10 @@ def slots(insert: Insert, sink: Bound) -> list[Slot]:
     for part in insert.partition:
         if part.key not in by_name:
             problems.append(_no_column(part.key, part.place, sink))
+        elif part.key not in sink.table.partition_keys:
+            problems.append(_no_partition(part.key, part.place, sink))
+        elif part.key in constants:
+            problems.append(SqlError(f"column '{part.key}' is filled twice", part.place))
         else:
             constants[part.key] = rewrite_expression(part.value)
     if insert.columns:
@@ -138,6 +142,14 @@ def _no_column(name: str, place: Place, sink: Bound) -> SqlError:
         return SqlError(trouble, place)
     hint = did_you_mean(name, declared) or f"It has {', '.join(declared)}."
     return SqlError(f"'{sink.name}' has no column '{name}'", place, hint)
+
+
+def _no_partition(name: str, place: Place, sink: Bound) -> SqlError:
+    keys = ", ".join(sink.table.partition_keys)
+    trouble = f"PARTITION sets column '{name}', but '{sink.name}' is " + (
+        f"PARTITIONED BY ({keys})" if keys else "not partitioned"
+    )
+    return SqlError(trouble, place, f"Let the query give it: INSERT INTO {sink.name} SELECT ...")
 
 
 def _count(columns: int) -> str:
