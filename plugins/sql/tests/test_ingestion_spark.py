@@ -166,6 +166,48 @@ def test_moments_stay_the_same_whatever_the_zone_that_expressions_see_them_in(
     ]
 
 
+def test_rows_without_a_transform_keep_their_moments(spark, zone):
+    text = HEAD.format(
+        tables="  tables:\n    - name: shop.a\n      columns: id BIGINT, at TIMESTAMP_LTZ(6)\n"
+        "      primary-keys: id\n",
+        sink="upsert-kafka",
+    )
+    rows = [{"id": number, "at": moment} for number, moment in enumerate(MOMENTS)]
+    batches = Batches(spark, f"{text}pipeline:\n  local-time-zone: {zone}\n")
+    found = batches.messages(*(("shop.a", "+I", row) for row in rows))
+    assert [value for _, _, value in found] == rows
+
+
+NESTED = """
+  tables:
+    - name: shop.a
+      columns: >-
+        id BIGINT, seen ARRAY<TIMESTAMP_LTZ(6)>, part ROW<`at` TIMESTAMP(6), n INT>,
+        PRIMARY KEY (id) NOT ENFORCED
+"""
+
+
+def test_values_inside_of_others_come_through_a_transform(spark, zone):
+    text = job(
+        "\n  - source-table: shop.a\n    projection: \\*, id + 1 AS next\n",
+        tables=NESTED,
+        pipeline=f"pipeline:\n  local-time-zone: {zone}\n",
+    )
+    row = {
+        "id": 1,
+        "seen": ["2024-03-31 02:30:00.123456Z", None],
+        "part": {"at": "2024-03-31 02:30:00.123456", "n": 2},
+    }
+    batches = Batches(spark, text)
+    found = batches.messages(("shop.a", "+I", row), ("shop.a", "+I", {"id": 2, "part": None}))
+    assert [value for _, _, value in found] == [
+        {**row, "next": 2},
+        {"id": 2, "seen": None, "part": None, "next": 3},
+    ]
+    with pytest.raises(Exception, match="table shop.a, column part: .*many.* is not ROW"):
+        batches.messages(("shop.a", "+I", {**row, "part": {"at": None, "n": "many"}}))
+
+
 def test_moments_that_a_connector_reads_stay_the_same_too(spark, zone):
     spark.conf.set("spark.sql.session.timeZone", zone)
     columns = [Column("at", "TIMESTAMP_LTZ(6)")]

@@ -58,10 +58,13 @@ def _value(column: Column, forgiven: bool) -> str:
     text = f"__parsed.{name_literal(column.name)}"
     if isinstance(kind, T.StringType):
         return text
+    misfit = ""
     if isinstance(kind, T.BinaryType):
         tried = f"try_to_binary({text}, 'base64')"
-    elif isinstance(kind, _NESTED):
-        tried = f"from_json({text}, {_literal(kind.simpleString())})"
+    elif isinstance(kind, _NESTED):  # inside of something, where Spark tells a part that is wrong
+        inside = _literal(f"v {kind.simpleString()}, _corrupt_record STRING")
+        whole = f"from_json(concat('{{\"v\":', {text}, '}}'), {inside})"
+        tried, misfit = f"{whole}.v", f"{whole}._corrupt_record"
     else:
         tried = f"try_cast({text} AS {kind.simpleString()})"
     if forgiven:
@@ -71,13 +74,23 @@ def _value(column: Column, forgiven: bool) -> str:
         f"{_literal(f' is not {column.type}')})"
     )
     refused = f"CAST(raise_error({trouble}) AS {kind.simpleString()})"
+    if misfit:
+        tried = f"CASE WHEN {misfit} IS NULL THEN {tried} END"
     return f"CASE WHEN {text} IS NULL THEN NULL ELSE coalesce({tried}, {refused}) END"
 
 
 def to_text(columns: Sequence[Column], *, iso: bool = False) -> str:
     """The expression that writes columns as one JSON text, as the format `json` would."""
     members = ", ".join(f"{_literal(each.name)}, {_written(each, iso)}" for each in columns)
-    return f"to_json(named_struct({members}), map('ignoreNullFields', 'false'))"
+    nested = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS" if iso else "yyyy-MM-dd HH:mm:ss.SSSSSS"
+    options = {
+        "ignoreNullFields": "false",
+        "timeZone": "UTC",
+        "timestampFormat": f"{nested}'Z'",
+        "timestampNTZFormat": nested,
+    }
+    told = ", ".join(_literal(word) for pair in options.items() for word in pair)
+    return f"to_json(named_struct({members}), map({told}))"
 
 
 def _written(column: Column, iso: bool) -> str:

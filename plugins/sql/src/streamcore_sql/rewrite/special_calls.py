@@ -84,8 +84,8 @@ def _to_timestamp_ltz(site: Site) -> str:
     """From a number and its precision, or from a text, its pattern and its zone."""
     count = len(site.args)
     if count == 3:  # the zone as a part of the text: else that of the session would count, too
-        text, pattern, zone = site.args
-        return f"try_to_timestamp(concat({text}, ' ', {zone}), concat({pattern}, ' VV'))"
+        first, pattern, zone = site.args
+        return f"try_to_timestamp(concat({first}, ' ', {zone}), concat({pattern}, ' VV'))"
     if site.literal(0) is not None or site.literal(1) is not None:
         return f"try_to_timestamp({', '.join(site.args)})"
     text = _is_text(site.nodes[0], site.context)
