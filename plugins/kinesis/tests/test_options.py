@@ -3,12 +3,20 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from streamcore import Column, OptionError, OptionWarning, Table
+from streamcore import Column, Connector, OptionError, OptionWarning, Table
 from streamcore.checks import check_table
 from streamcore.options import declared
 from streamcore.registry import installed
 from streamcore.values import parse
 from streamcore_kinesis.connector import Kinesis
+from streamcore_kinesis.credentials import (
+    AssumeRole,
+    Auto,
+    Basic,
+    Custom,
+    Profile,
+    WebIdentityToken,
+)
 from streamcore_kinesis.legacy import KinesisLegacy
 from streamcore_kinesis.settings import Backoff, Lifecycle
 
@@ -48,9 +56,11 @@ NOTHING, REQUIRED = "-", "required"
 SERVICE = """
 format                                          required
 aws.endpoint                                    -
+aws.trust.all.certificates                      -
 aws.credentials.provider                        auto
 """
 SINK = """
+sink.partitioner                                -
 sink.partitioner-field-delimiter                |
 sink.http-client.max-concurrency                10000
 sink.http-client.read-timeout                   360000
@@ -141,26 +151,64 @@ scan.watermark.sync.interval                    30000
 scan.watermark.lookahead.millis                 0
 scan.watermark.sync.queue.capacity              100
 """
+ROLE = """
+arn                                             required
+sessionName                                     required
+externalId                                      -
+stsEndpoint                                     -
+provider                                        auto
+"""
+TOKEN = """
+webIdentityToken.file                           -
+role.arn                                        -
+role.sessionName                                -
+role.stsEndpoint                                -
+"""
+TABLES = {
+    Kinesis: SERVICE + SINK + SOURCE,
+    KinesisLegacy: SERVICE + SINK + LEGACY,
+    Auto: "basic.accesskeyid -\nbasic.secretkey -",
+    Basic: "accesskeyid required\nsecretkey required",
+    Profile: "path -\nname -",
+    AssumeRole: ROLE,
+    WebIdentityToken: TOKEN,
+    Custom: "class required",
+}
 DEFAULTS = [
-    (connector, *line.split())
-    for connector, lines in (
-        (Kinesis, SERVICE + SINK + SOURCE),
-        (KinesisLegacy, SERVICE + SINK + LEGACY),
-    )
+    (plugin, *line.split())
+    for plugin, lines in TABLES.items()
     for line in lines.splitlines()
     if line
 ]
-
-
-OPTIONS = {
-    connector: {key: each for each in declared(connector) for key in each.spec.keys}
-    for connector in (Kinesis, KinesisLegacy)
+OURS = {
+    "scan.deser.failure-handler",
+    "scan.deser.failure-stream",
+    "scan.parallelism",
+    "source.deaggregation",
+    "source.fail-on-data-loss",
+    "source.slice.margin",
+    "source.slice.max",
 }
 
 
-@pytest.mark.parametrize(("connector", "key", "expected"), DEFAULTS)
-def test_every_option_has_the_default_its_documentation_promises(connector, key, expected):
-    found = OPTIONS[connector][key]
+OPTIONS = {
+    plugin: {key: each for each in declared(plugin) for key in (each.spec.key, *each.spec.also)}
+    for plugin in TABLES
+}
+
+
+def test_every_option_is_documented_or_ours():
+    known = {(plugin, key) for plugin, key, _ in DEFAULTS}
+    found = {(plugin, key) for plugin, options in OPTIONS.items() for key in options}
+    assert known <= found
+    every_table = {each.spec.key for each in declared(Connector)}
+    more = {key for _, key in found - known if not key.endswith("*")} - every_table
+    assert more == OURS | {"value.format"}
+
+
+@pytest.mark.parametrize(("plugin", "key", "expected"), DEFAULTS)
+def test_every_option_has_the_default_its_documentation_promises(plugin, key, expected):
+    found = OPTIONS[plugin][key]
     if expected in (NOTHING, REQUIRED):
         assert (found.required, found.default_text()) == (expected == REQUIRED, "")
     elif found.names_a_plugin:
@@ -500,6 +548,18 @@ def test_a_legacy_stream_is_found_by_its_region_or_its_endpoint(given):
     assert (service.region, service.url) == (given.get("aws.region"), given.get("aws.endpoint"))
 
 
+def test_a_consumer_that_exists_is_found_by_the_name_of_its_stream():
+    arns = {name: f"{NEW['stream.arn']}/consumer/{name}:1" for name in ("orders", "others")}
+    given = {f"scan.stream.efo.consumerarn.{name}": arn for name, arn in arns.items()}
+    given |= {"scan.stream.recordpublisher": "EFO", "scan.stream.efo.registration": "NONE"}
+    own = build("kinesis-legacy", OLD | given).source_settings().fan_out
+    assert (own.arn, own.lifecycle) == (arns["orders"], Lifecycle.SELF_MANAGED)
+    del given["scan.stream.efo.consumerarn.orders"]
+    assert problems("kinesis-legacy", OLD | given) == [
+        "scan.stream.efo.consumerarn.orders: required when 'scan.stream.efo.registration' is 'NONE'"
+    ]
+
+
 @pytest.mark.parametrize("prefix", ["scan.", ""])
 def test_exceptions_to_be_tried_again_are_taken_with_a_warning(prefix):
     given = {
@@ -705,14 +765,24 @@ def test_an_unknown_key_of_the_old_producer_is_told_and_ignored():
     assert found._sink() == build("kinesis", NEW)._sink()
 
 
-def test_the_old_producers_endpoint_and_certificates_are_translated():
-    given = {
-        "sink.producer.kinesis-endpoint": "example.com",
-        "sink.producer.kinesis-port": "4567",
-        "sink.producer.verify-certificate": "FALSE",
-    }
+@pytest.mark.parametrize(
+    ("given", "url", "verify"),
+    [
+        ({"kinesis-endpoint": "example.com"}, "https://example.com", True),
+        (
+            {"kinesis-endpoint": "example.com", "kinesis-port": "4567"},
+            "https://example.com:4567",
+            True,
+        ),
+        ({"kinesis-port": "4567"}, None, True),
+        ({"verify-certificate": "FALSE"}, None, False),
+        ({"verify-certificate": "true"}, None, True),
+    ],
+)
+def test_the_old_producers_endpoint_and_certificates_are_translated(given, url, verify):
+    given = {f"sink.producer.{key}": value for key, value in given.items()}
     service = build("kinesis", NEW | given).service("us-east-1")
-    assert (service.url, service.verify) == ("https://example.com:4567", False)
+    assert (service.url, service.verify) == (url, verify)
 
 
 def test_certificates_are_checked_where_the_table_says_so_whatever_old_keys_say():

@@ -139,7 +139,9 @@ def test_requests_are_cut_by_bytes_with_keys_counted(kinesis, kinesis_stream, op
 
 
 @pytest.mark.parametrize("fail_on_error", ["false", "true"])
-@pytest.mark.parametrize("code", ["AccessDeniedException", "UnrecognizedClientException"])
+@pytest.mark.parametrize(
+    "code", ["AccessDeniedException", "UnrecognizedClientException", "ExpiredTokenException"]
+)
 def test_what_never_heals_fails_at_once_with_and_without_fail_on_error(
     kinesis, kinesis_stream, options, code, fail_on_error
 ):
