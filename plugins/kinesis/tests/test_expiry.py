@@ -19,6 +19,7 @@ OPTIONS = {
     "format": "json",
     "source.reader.type": "EFO",
     "source.efo.consumer.name": "ours",
+    "source.reader.empty-records-fetch-interval": "0 s",
 }
 NOON = 1_700_000_000_000
 HOUR = 3_600_000
@@ -39,8 +40,8 @@ class Shard:
         ResourceNotFoundException=NotFound, ExpiredIteratorException=TimeoutError
     )
 
-    def __init__(self, *kept, consumer=True):
-        self.consumer = consumer
+    def __init__(self, *kept, consumer=True, reads=999):
+        self.consumer, self.reads = consumer, reads  # after so many the shard itself is gone
         self.records = [
             {
                 "SequenceNumber": str(number),
@@ -53,15 +54,24 @@ class Shard:
 
     def get_shard_iterator(self, **where):
         first = int(where["StartingSequenceNumber"])
+        if not self.reads:
+            raise NotFound
         return {"ShardIterator": str(first)}
 
+    def count_read(self):
+        if not self.reads:
+            raise NotFound
+        self.reads -= 1
+
     def get_records(self, ShardIterator, Limit, StreamARN):
+        self.count_read()
         found = [r for r in self.records if int(r["SequenceNumber"]) >= int(ShardIterator)]
         return {"Records": found, "NextShardIterator": "999", "MillisBehindLatest": 0}
 
     def subscribe_to_shard(self, StartingPosition, **rest):
         if not self.consumer:
             raise NotFound
+        self.count_read()
         first = int(StartingPosition["SequenceNumber"])
         found = [r for r in self.records if int(r["SequenceNumber"]) >= first]
         told = {"ContinuationSequenceNumber": "999", "MillisBehindLatest": 0}
@@ -135,6 +145,16 @@ def test_a_slice_that_begins_with_its_record_is_whole(read):
     kept = Shard((100, NOON - 30 * HOUR), (300, NOON))
     assert read(kept, at_record("300", NOON)) == [100]
     assert read(kept, at_time(NOON - 29 * HOUR)) == [100]
+
+
+@pytest.mark.parametrize(("reads", "met"), [(0, []), (1, [100])])
+def test_a_shard_that_goes_before_its_slice_was_read_is_a_loss_unless_that_is_accepted(
+    read, reads, met
+):
+    said = "^shard 'shard-0' of stream 'orders': the shard no longer exists. Set 'source.fail-on-da"
+    with pytest.raises(DataLossError, match=said):
+        read(Shard((100, NOON - 30 * HOUR), reads=reads), END)
+    assert read(Shard((100, NOON - 30 * HOUR), reads=reads), END, careless=True) == met
 
 
 def subscribed(client, careless):
