@@ -32,6 +32,7 @@ from botocore.session import get_session
 from streamcore import ConnectionFailed, CredentialProvider, Credentials, PluginError, Secret
 from streamcore.values import without_logins
 from urllib3.exceptions import HTTPError
+from urllib3.exceptions import ReadTimeoutError as SubscriptionTimeout
 
 from . import wire
 from .credentials import KEY_ID, SECRET_KEY, TOKEN, keys
@@ -281,6 +282,8 @@ PASSING = {
     "RequestTimeoutException",
 }
 _HINTS = {
+    "ProvisionedThroughputExceededException": "Other readers or writers use up what a shard "
+    "allows: add shards, or read with a throughput of its own ('EFO').",
     "ResourceNotFoundException": "Check the stream's name, account and region.",
     "AccessDeniedException": "Check the policy of the credentials in use.",
     "UnrecognizedClientException": "Check the access key id, and that it belongs to this region.",
@@ -304,8 +307,8 @@ def is_passing(error: Exception) -> bool:
 
 
 def is_silence(error: Exception) -> bool:
-    """Whether the service took the call and never answered."""
-    return isinstance(error, ReadTimeoutError)
+    """Whether the service took the call and never answered, or stopped in the middle of it."""
+    return isinstance(error, ReadTimeoutError | SubscriptionTimeout)
 
 
 def is_unreached(error: Exception) -> bool:

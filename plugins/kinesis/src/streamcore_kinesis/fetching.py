@@ -38,7 +38,7 @@ class SliceReader:
         self._given = iterator
         self._last: str | None = None
         self._met = False
-        self._called = float("-inf")
+        self._called, self._rest = float("-inf"), 0.0
 
     def records(self) -> Iterator[list[Record]]:
         """The records from the slice's start to its end, in order."""
@@ -138,14 +138,18 @@ class SliceReader:
 
     def _read(self, iterator: str) -> Any:
         """One call, in its turn: a refused one counts for the service, too."""
-        wait = self._called + CALLS_APART - time.monotonic()
+        wait = self._called + max(CALLS_APART, self._rest) - time.monotonic()
         if wait > 0:
             time.sleep(wait)
-        self._called = time.monotonic()
+        # Only an answer is rested after: an iterator found too old would be so after a rest again.
+        self._called, self._rest = time.monotonic(), 0.0
         settings = self._settings
-        return self._caller.client.get_records(
+        answer = self._caller.client.get_records(
             **settings.stream_by_arn, ShardIterator=iterator, Limit=settings.limit
         )
+        rest = settings.apart if answer["Records"] else settings.pause
+        self._rest = rest.total_seconds()
+        return answer
 
     def _iterator(self) -> str | None:
         position: Position = self._part.start

@@ -312,6 +312,7 @@ class KinesisLegacy(StreamTable):
     def source_settings(self) -> SourceSettings:
         """The read side in the form both connectors share."""
         start = parse_timestamp(self.timestamp, self.timestamp_format) if self.timestamp else None
+        interval = timedelta(milliseconds=self.interval)
         fan_out = None
         if self.publisher is ReaderType.EFO:
             none = self.registration is Registration.NONE
@@ -340,7 +341,7 @@ class KinesisLegacy(StreamTable):
             start,
             timedelta(milliseconds=self.discovery),
             self.limit,
-            timedelta(milliseconds=max(self.interval, 200)),
+            interval,
             self._backoff("records"),
             self._backoff("list"),
             self._backoff("describe"),
@@ -351,6 +352,7 @@ class KinesisLegacy(StreamTable):
             self.margin,
             self.slice,
             self.parallelism,
+            interval,
         )
 
     def _sink(self) -> SinkSettings:

@@ -68,6 +68,7 @@ class Stream:
         self._oldest = 0
         """A moment before the first record that the stream still has, once it was asked for."""
         self._looked: dict[str, deque[float]] = {}
+        self._rest = settings.apart
         self._behind: dict[str, int] = {}
         self.unsure: set[str] = set()
         """Shards of which the last look ended before it had met a record or the tip."""
@@ -180,7 +181,7 @@ class Stream:
 
     def wait_until_due(self) -> None:
         """Hold back a look that would come too soon after the last one."""
-        pause = max(self._settings.pause.total_seconds(), _WITHIN / _LOOKS)
+        pause = max(self._rest.total_seconds(), _WITHIN / _LOOKS)
         last = max((times[-1] for times in self._looked.values() if times), default=float("-inf"))
         time.sleep(min(max(0.0, last + pause - time.monotonic()), pause))
 
@@ -214,6 +215,7 @@ class Stream:
                 )
             )
         busy = any(moved for _, moved in found.values())
+        self._rest = self._settings.apart if busy else self._settings.pause
         ends = {name: end if busy else frontier[name] for name, (end, _) in found.items()}
         return ends | {name: END for name in frontier if name not in reading}, busy
 

@@ -83,6 +83,7 @@ class SourceSettings:
     discovery: timedelta
     limit: int
     pause: timedelta
+    """Between a read of a shard that finds nothing and the next one."""
     retries: Backoff
     listing: Backoff
     describing: Backoff
@@ -93,6 +94,8 @@ class SourceSettings:
     margin: timedelta
     slice: timedelta
     parallelism: int | None
+    apart: timedelta = timedelta()
+    """Between any two reads of a shard, where that is more than the service needs."""
 
     @property
     def stream_by_arn(self) -> dict[str, str]:
