@@ -91,11 +91,12 @@ class Consumer:
 
     def _wait_until_active(self) -> str:
         backoff, timeout = self._fan_out.describing, self._fan_out.active_timeout
-        deadline = time.monotonic() + timeout.total_seconds() if timeout else float("inf")
-        looks = 0
+        deadline = float("inf") if timeout is None else time.monotonic() + timeout.total_seconds()
+        looks, status = 0, ""
         while looks < backoff.attempts and (not looks or time.monotonic() < deadline):
             found = self._describe()
-            if found and found["ConsumerStatus"] == "ACTIVE":
+            status = str(found["ConsumerStatus"]) if found else "gone"
+            if found and status == "ACTIVE":
                 return str(found["ConsumerARN"])
             if found is None:
                 if self._fan_out.lifecycle is Lifecycle.SELF_MANAGED:
@@ -109,7 +110,8 @@ class Consumer:
             looks += 1
         raise ConnectionFailed(
             f"consumer '{self._fan_out.name}' of stream '{self._settings.stream_name}' did not "
-            f"become active in {looks} looks."
+            f"become active in {looks} looks, the last of which found it {status}. Start the query "
+            "again, or remove the consumer first."
         )
 
     def _describe(self) -> Any:

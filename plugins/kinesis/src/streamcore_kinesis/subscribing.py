@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -9,11 +10,13 @@ from typing import Any
 
 from streamcore import ConnectionFailed, StreamcoreError
 
-from .client import code_of, explain, is_broken_stream, is_passing
+from .client import code_of, explain, is_broken_stream, is_passing, is_silence
 from .fetching import Record, SliceReader
 from .positions import Position, Slice
 from .retrying import Caller, pause
 from .settings import FanOut, SourceSettings
+
+log = logging.getLogger("streamcore.kinesis")
 
 _QUIET, _VERY_QUIET = 3, 30
 """Events without records, at the tip of the shard, after which a moment has surely passed, and
@@ -30,6 +33,7 @@ class SubscribedSliceReader(SliceReader):
         super().__init__(caller, settings, part)
         self._fan_out, self._arn = fan_out, arn
         self._from: dict[str, Any] = starting_position(part.start)
+        self._shard = f"shard '{part.shard}' of stream '{settings.stream_name}'"
 
     def records(self) -> Iterator[list[Record]]:
         failures = quiet = 0
@@ -64,13 +68,16 @@ class SubscribedSliceReader(SliceReader):
                     self._check_consumer()
                     self._lost("the shard no longer exists")
                     return
+                if is_silence(error):  # nobody has refused us: not one of the attempts
+                    log.warning("%s said nothing in time; it is subscribed to again", self._shard)
+                    continue
                 failures += 1
                 in_use = code in ("ResourceInUseException", "LimitExceededException")
                 if failures >= self._fan_out.subscribing.attempts or not (
                     in_use or is_passing(error) or is_broken_stream(error)
                 ):
-                    what = f"subscribing to shard '{self._part.shard}'"
                     endpoint = self._settings.endpoint
+                    what = f"subscribing to {self._shard}"
                     raise explain(error, what, endpoint.region, endpoint.url) from error
                 # A subscription holds its shard for five seconds, whoever ended it.
                 time.sleep(max(1.0 if in_use else 0.0, pause(self._fan_out.subscribing, failures)))
