@@ -1,6 +1,8 @@
 """Parents are read before children, and a batch is planned alike however often."""
 
 import pytest
+from streamcore import Column, PluginError, Table
+from streamcore.registry import installed
 from streamcore_kinesis.positions import (
     END,
     TRIM,
@@ -90,3 +92,25 @@ def test_a_thousand_shards_are_planned_quickly():
     assert next_frontier(frontier, listed) == frontier
     plan([Slice(s.name, TRIM, END, 0, 1) for s in listed], 8)
     assert time.process_time() - before < 2  # generous: the benchmark asks for half a second
+
+
+def test_offsets_of_a_later_version_are_refused():
+    given = {
+        "stream.arn": "arn:aws:kinesis:us-east-1:123456789012:stream/orders",
+        "aws.region": "us-east-1",
+        "format": "json",
+    }
+    table = Table((Column("n", "BIGINT"),), "t")
+    reader = installed().build("connector", "kinesis", given).stream_reader(table)
+    ours, later = ({"version": version, "shards": {}} for version in (1, 2))
+    for act in (
+        lambda: reader.latestOffset(later, None),
+        lambda: reader.partitions(later, ours),
+        lambda: reader.partitions(ours, later),
+    ):
+        with pytest.raises(
+            PluginError,
+            match="^the checkpoint holds offsets of version 2, and this streamcore-kinesis reads "
+            "them up to version 1. Install the version that wrote them, or start with a new check",
+        ):
+            act()

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import (
     ReadLimit,
     SupportsTriggerAvailableNow,
 )
-from streamcore import Table
+from streamcore import PluginError, Table
 from streamcore.failures import BadRecord, FailurePolicy
 from streamcore.rows import Assembler, ValueFields, key_value
 from streamcore.spark.reporting import report
@@ -264,6 +264,7 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
         self._until = self._all_so_far()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        _check_version(start)
         stream = self._stream
         if stream.consumer is not None:  # a query runs: one that is only looked at never comes here
             stream.consumer.prepare()
@@ -291,6 +292,7 @@ class KinesisStreamReader(SliceSource, DataSourceStreamReader, SupportsTriggerAv
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        _check_version(start, end)
         begun: dict[str, Position] = start["shards"]
         if start.get("initial"):
             begun = end.get("began", begun)
@@ -328,6 +330,17 @@ class KinesisReader(SliceSource, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SlicePartition)
         return self._read(partition)
+
+
+def _check_version(*offsets: Offset) -> None:
+    for offset in offsets:
+        version = offset.get("version", VERSION)
+        if version > VERSION:
+            raise PluginError(
+                f"the checkpoint holds offsets of version {version}, and this streamcore-kinesis "
+                f"reads them up to version {VERSION}. Install the version that wrote them, or "
+                "start with a new checkpoint."
+            )
 
 
 def _descendants(frontier: dict[str, Position], shards: Sequence[Shard]) -> list[str]:
