@@ -45,20 +45,20 @@ class Progresses:
         return self._done is not None and newest["batchId"] <= self._done + 1
 
     def _back_to_known(self) -> Iterator[Plain]:
-        """The newest first, so that old ones need not be made text and read."""
+        for text in self._texts():
+            plain = json.loads(text)
+            if plain["timestamp"] == self._last:
+                return
+            yield plain
+
+    def _texts(self) -> Iterator[str]:
+        """All that Spark keeps, the newest first, so that old ones need not be made text."""
         if self._java is None:  # Spark Connect: only all of them can be asked for
-            for each in reversed(self._query.recentProgress):
-                plain = json.loads(each.json)
-                if plain["timestamp"] == self._last:
-                    return
-                yield plain
+            yield from (each.json for each in reversed(self._query.recentProgress))
             return
         recent = self._java.recentProgress()
         for at in range(len(recent) - 1, -1, -1):
-            each = recent[at]
-            if each.timestamp() == self._last:
-                return
-            yield json.loads(each.json())
+            yield recent[at].json()
 
 
 def ran(progress: Plain) -> bool:
