@@ -345,27 +345,30 @@ def test_a_days_run_keeps_what_an_hour_needs(state, monkeypatch):
     assert sum(len(answer.body) for answer in answers) < 300_000
 
 
-def test_many_dead_letters_and_warnings_leave_errors_where_they_are(state):
-    collector, events = reports.listen(), Events(None)
-    query = Day()
-    query.id, query.batch = "query-of-letters", 3
-    job = StreamJob("job", query, About())
+def test_many_dead_letters_and_warnings_leave_errors_where_they_are(monkeypatch):
+    collector, events, jobs = reports.listen(), Events(None), []
+    notes = [f"t@0:{number}: bad" for number in range(60)]
+    for number, name in enumerate(("later", "earlier")):
+        query = Day()
+        query.id, query.batch = f"query-of-letters-{name}", 3
+        jobs.append(StreamJob(name, query, About()))
+        clock = SimpleNamespace(time=lambda at=1.8e9 - number: at)
+        monkeypatch.setattr("streamcore.reports.time", clock)
+        report = Report("t", "source", query.id, 3, 0, {"dead-lettered": 60}, {}, notes)
+        collector._take(json.dumps({"token": collector._token, **asdict(report)}).encode())
+        jobs[-1].monitor.sample(now=True)
     events.tell("failed", level="error", text="no broker", job="job", batch=2)
     for number in range(70):
         events.tell("log", level="warning", text=f"warning {number}", time="2020-01-01T00:00:00Z")
-    notes = [f"t@0:{number}: bad" for number in range(60)]
-    report = Report("t", "source", query.id, 3, 0, {"dead-lettered": 60}, {}, notes)
-    collector._take(json.dumps({"token": collector._token, **asdict(report)}).encode())
-    job.monitor.sample(now=True)
-    answer = Page("job", lambda: [job], events).routes["/api/state"](Request({}, {}))
+    answer = Page("job", lambda: jobs, events).routes["/api/state"](Request({}, {}))
     told = json.loads(answer.body)["troubles"]
     assert [each["time"] for each in told] == sorted((each["time"] for each in told), reverse=True)
     (error,) = [each for each in told if each["level"] == "error"]
     assert (error["text"], error["job"], error["batch"]) == ("no broker", "job", 2)
     letters = [each for each in told if each["event"] == "let go"]
     assert [each["text"] for each in letters] == notes[:9:-1]
-    assert {(each["job"], each["table"], each["batch"]) for each in letters} == {("job", "t", 3)}
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", each["time"]) for each in letters)
+    assert {(each["job"], each["table"], each["batch"]) for each in letters} == {("later", "t", 3)}
+    assert {each["time"] for each in letters} == {"2027-01-15T08:00:00Z"}
     warnings = [each["text"] for each in told if each["event"] == "log"]
     assert warnings == [f"warning {number}" for number in range(69, 19, -1)]
 
