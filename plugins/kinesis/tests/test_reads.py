@@ -1,6 +1,6 @@
 """What a task asks a shard for: how much, how often, and how long while it is refused."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -64,6 +64,7 @@ class Shard:
     def __init__(self, clock, *script):
         self.clock, self.script = clock, list(script)
         self.asked, self.times = [], []
+        self.arrived = datetime.fromtimestamp(0, UTC)
 
     def get_shard_iterator(self, **_):
         return {"ShardIterator": str(self.clock.now)}
@@ -77,10 +78,9 @@ class Shard:
         answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(answer, Exception):
             raise answer
-        arrived = datetime.fromtimestamp(0, UTC)
         return {
             "Records": [
-                {"SequenceNumber": str(number), "ApproximateArrivalTimestamp": arrived}
+                {"SequenceNumber": str(number), "ApproximateArrivalTimestamp": self.arrived}
                 for number in answer
             ],
             "NextShardIterator": str(self.clock.now),
@@ -183,12 +183,13 @@ def test_an_error_of_the_server_passes_whatever_its_code(clock):
     assert len(refused.asked) == 2
 
 
-class Idle(Shard):
-    """A client of a stream without records that lists its shard after so many empty lists."""
+class Stream(Shard):
+    """A client of a stream whose one shard is listed after so many empty lists."""
 
-    def __init__(self, clock, lists=0):
-        super().__init__(clock, [])
-        self.lists, self.made = lists, datetime.fromtimestamp(clock.time(), UTC)
+    def __init__(self, clock, *script, lists=0, behind=0):
+        super().__init__(clock, *script)
+        self.lists, self.behind = lists, behind
+        self.made = datetime.fromtimestamp(clock.time(), UTC)
 
     def list_shards(self, **_):
         self.lists -= 1
@@ -205,7 +206,7 @@ class Idle(Shard):
         return {"StreamDescriptionSummary": summary, "ResponseMetadata": {"HTTPHeaders": {}}}
 
     def get_records(self, **asked):
-        return super().get_records(**asked) | {"MillisBehindLatest": 0}
+        return super().get_records(**asked) | {"MillisBehindLatest": self.behind}
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ def driver(clock, monkeypatch):
 
 
 def test_a_stream_that_lists_no_shard_yet_is_looked_at_again(clock, driver):
-    reader = driver(Idle(clock, lists=2))
+    reader = driver(Stream(clock, [], lists=2))
     offset = reader.initialOffset()
     assert offset["shards"] == {}
     offset = reader.latestOffset(offset, None)
@@ -246,10 +247,23 @@ LOOKS_APART = probing._WITHIN / probing._LOOKS
 def test_an_idle_stream_is_looked_at_as_often_as_the_table_says(
     clock, driver, connector, options, gaps
 ):
-    client = Idle(clock)
+    client = Stream(clock, [])
     reader = driver(client, connector, **options)
     offset = reader.initialOffset()
     clock.sleep(60)
     for _ in range(4):  # the first finds that there is nothing in its batch
         offset = reader.latestOffset(offset, None)
     assert client.gaps == pytest.approx(gaps)
+
+
+def test_a_read_of_all_there_is_looks_on_while_answers_are_empty_but_behind(clock, driver):
+    empty = [[]] * 3 * probing._FOLLOWED
+    client = Stream(clock, *empty, [300], behind=1000)
+    client.arrived = client.made + timedelta(minutes=6)
+    clock.sleep(600)
+    reader = driver(client, **{"source.init.position": "TRIM_HORIZON"})
+    reader.prepareForTriggerAvailableNow()
+    first = reader.latestOffset(reader.initialOffset(), None)  # ends before that record
+    assert len(client.asked) == probing._FOLLOWED
+    assert reader.latestOffset(first, None) != first
+    assert len(client.asked) > len(empty)
