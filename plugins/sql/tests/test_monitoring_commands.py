@@ -75,10 +75,14 @@ def test_it_is_scraped_listed_and_stopped_between_batches(job, tmp_path, capfd):
     assert told
     assert len({line["query"] for line in told}) == 1
     assert {"phases", "rate_in"} <= set(told[-1])
+    numbers = [line["batch"] for line in told]
+    assert numbers == list(range(len(numbers)))
+    assert max(done) - len(numbers) < 1, "the last may have ended before Spark could tell of it"
+    assert told[-1]["status"] == "stopped"
     events = [json.loads(line) for line in Path(run.log).read_text().splitlines()]
+    assert [line["batch"] for line in events if line["event"] == "batch"] == numbers
     assert events[0]["event"] == "started"
     assert events[-1]["event"] == "stopped"
     assert {line["query"] for line in events} == {told[0]["query"]}
-    assert all(isinstance(line["batch"], int) for line in events if line["event"] == "batch")
     assert main(["jobs"]) == 0
     assert "ticks  stopped" in capfd.readouterr().out

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..launching import Planned
     from ..live import LiveRows
     from ..monitoring.surfaces import Surfaces
+    from ..progress import Progress
     from ..session import Session
     from ..statements import Statement
 
@@ -255,14 +256,10 @@ def _watch(
     surfaces: Surfaces,
 ) -> int:
     """Show how jobs go until all are over, or one fails and takes the others with it."""
-    from ..progress import Watch
-
-    watch = Watch()
     interrupts.jobs_run()
     while not interrupts.count:
         over = all(job.status != "running" for job in jobs)  # before the look, which tells of it
-        looks = [look for job in jobs for look in watch.look(job)]
-        if looks:
+        if looks := _looks(jobs):
             display.progress(looks)
             surfaces.look(session.jobs)
         failed = next((job for job in jobs if job.status == "failed"), None)
@@ -279,11 +276,21 @@ def _watch(
     return _stop(session, display, interrupts)
 
 
+def _looks(jobs: Sequence[Any]) -> list[Progress]:
+    from ..progress import Watch
+
+    watch = Watch()
+    return [look for job in jobs for look in watch.look(job)]
+
+
 def _stop(session: Session, display: Display, interrupts: Interrupts) -> int:
     display.close()
     interrupts.jobs_run()
     if any(job.status == "running" for job in session.jobs):
         display.say("stopping after the batch at hand; Ctrl-C again stops at once")
     session.stop(interrupts.twice)
+    if session.jobs:  # the batch at hand has finished since they were looked at
+        display.progress(_looks(session.jobs))
+        display.close()
     display.say("stopped")
     return INTERRUPTED
