@@ -47,6 +47,7 @@ def test_it_is_scraped_listed_and_stopped_between_batches(job, tmp_path, capfd):
     run = jobfiles.find("ticks")
     assert has_worked(), (tmp_path / "err").read_text()
     assert (run.pid, run.state) == (job.pid, "running")
+    assert run.path == str((tmp_path / "ticks.sql").resolve())
     with urllib.request.urlopen(urllib.request.Request(run.metrics, headers=OPENMETRICS)) as found:
         families = {f.name: f for f in text_string_to_metric_families(found.read().decode())}
     (read,) = families["streamcore_numRecordsIn"].samples

@@ -113,8 +113,10 @@ def query(batch, *, lag, error=None):
         "sources": [
             {
                 "numInputRows": 9000,
-                "endOffset": {"offsets": {"orders": {"0": 10, "1": 20}}},
-                "latestOffset": {"offsets": {"orders": {"0": 10 + lag, "1": 20}}},
+                "endOffset": {"offsets": {"orders": {"0": 10, "1": 20}, HOSTILE: {"0": 1}}},
+                "latestOffset": {
+                    "offsets": {"orders": {"0": 10 + lag, "1": 20}, HOSTILE: {"0": 1}}
+                },
             }
         ],
         "sink": {"numOutputRows": 8000},
@@ -275,6 +277,9 @@ def test_names_of_others_are_text_and_secrets_are_not_there(browser, url):
     browser.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     wait_for(browser, "document.querySelector('#plan pre').textContent.includes('INSERT INTO')")
     assert browser.evaluate("document.querySelectorAll('main img').length") == 0
+    rows = "[...document.querySelectorAll('#topics tbody tr')]"
+    topics = f"{rows}.map(each => [...each.children].map(cell => cell.textContent))"
+    assert browser.evaluate(topics) == [["orders", "4.2 M behind"], [HOSTILE, "none"]]
     assert "orders" in browser.evaluate("document.title")
     text = browser.evaluate("document.body.textContent")
     assert HOSTILE in text
