@@ -324,6 +324,16 @@ def test_a_format_has_two_keys(sink, key):
     assert planned(text).sink.envelope == "canal-json"
 
 
+@pytest.mark.parametrize(
+    "sink",
+    ["kafka\n  value.format: Canal-JSON\n  key.format: CSV", "upsert-kafka\n  key.format: JSON"],
+)
+def test_formats_are_written_in_any_case(validator, sink):
+    text = changed("type: upsert-kafka", f"type: {sink}")
+    assert planned(text).sink.envelope in ("canal-json", "upsert")
+    assert not list(validator.iter_errors(loaded(text)))
+
+
 def test_partition_keys_are_refused_where_a_partitioner_is_named():
     text = changed("type: upsert-kafka", "type: kafka\n  sink.partitioner: fixed")
     text += "transform:\n  - source-table: shop.orders\n    partition-keys: id\n"

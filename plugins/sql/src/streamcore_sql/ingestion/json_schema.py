@@ -64,10 +64,14 @@ def _text(description: str, **more: Any) -> Schema:
 
 
 def _choice(kind: type[Enum], description: str, default: Enum | None = None) -> Schema:
-    values = [member.value for member in kind]
-    any_case = [{"enum": values}, {"type": "string", "pattern": _any_case(values)}, _VARIABLE]
     usual = {} if default is None else {"default": default.value}
-    return {"anyOf": any_case, "description": description, **usual}
+    return {**_one_of(*(each.value for each in kind)), "description": description, **usual}
+
+
+def _one_of(*values: str) -> Schema:
+    """Some words, in any case; editors complete them as they are here."""
+    any_case = {"type": "string", "pattern": _any_case(values)}
+    return {"anyOf": [{"enum": [*values]}, any_case, _VARIABLE]}
 
 
 def _any_case(values: Iterable[str]) -> str:
@@ -124,10 +128,8 @@ _SINK: Schema = {
     "exclude.schema.changes": _NAMES,
     "topic": _text("One topic for all tables; else each has its own."),
     "partition.strategy": _choice(Strategy, "Where rows go.", Strategy.ALL_TO_ZERO),
-    "value.format": {
-        "anyOf": [{"enum": ["json", *(each.value for each in ValueFormat)]}, _VARIABLE]
-    },
-    "key.format": {"anyOf": [{"enum": [each.value for each in KeyFormat]}, _VARIABLE]},
+    "value.format": _one_of("json", *(each.value for each in ValueFormat)),
+    "key.format": _one_of(*(each.value for each in KeyFormat)),
     "debezium-json.include-schema.enabled": _TYPES["boolean"],
 }
 _PARTS = ("", "key.", "value.")
@@ -198,8 +200,7 @@ def _options(facts: Iterable[OptionFacts]) -> Schema:
             continue
         schema = dict(_TYPES.get(each.type, _TEXT))
         if each.values:
-            pattern = {"type": "string", "pattern": _any_case(each.values)}
-            schema = {"anyOf": [{"enum": list(each.values)}, pattern, _VARIABLE]}
+            schema = _one_of(*each.values)
         schema["description"] = each.description
         if each.default:
             schema["default"] = each.default

@@ -152,7 +152,7 @@ def plan_sink(job: Job, name: str, problems: Problems) -> SinkPlan | None:
 def _upsert(job: Job, name: str, section: Section, problems: Problems) -> SinkPlan | None:
     sink = job.sink
     for key in ("key.format", "value.format"):
-        if (text := section.text(key)) and text != "json":
+        if (text := section.text(key)) and text.lower() != "json":
             trouble = f"sink: {key}: a job writes 'json' to 'upsert-kafka', not '{text}'"
             problems.add(trouble, sink.nodes[key], "Write the job in SQL for other formats.")
             return None
