@@ -1,5 +1,6 @@
 """Slices of time are complete, disjoint and equal on replay, also while shards split and merge."""
 
+import base64
 import hashlib
 import json
 import random
@@ -8,7 +9,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from streamcore import RecordError
+from streamcore import Column, RecordError, Table
 from streamcore_kinesis import probing
 from streamcore_kinesis.aggregation import pack
 
@@ -204,6 +205,96 @@ def test_records_packed_for_another_shard_are_left_to_it(kinesis, kinesis_stream
     whole = {"source.init.position": "TRIM_HORIZON", "source.deaggregation": "false"}
     with pytest.raises(RecordError, match=f"stream '{stream}' shard 'shardId-000000000000' sequ"):
         settle(job(options(stream, **whole)), [], 1)
+
+
+TOLD = Table(
+    (
+        Column("n", "BIGINT"),
+        Column("arrived", "TIMESTAMP_LTZ(3)", metadata="timestamp", virtual=True),
+        Column("shard", "STRING", metadata="shard-id", virtual=True),
+        Column("sequence", "STRING", metadata="sequence-number", virtual=True),
+        Column("place", "BIGINT", metadata="sub-sequence-number", virtual=True),
+        Column("written_as", "STRING", metadata="partition-key", virtual=True),
+    ),
+    "t",
+)
+
+
+def everything(run):
+    """All there is when the read begins, as a query with availableNow reads it."""
+    run.reader.prepareForTriggerAvailableNow()
+    rows = []
+    while (found := run.step()) is not None:
+        rows += found
+    return rows
+
+
+@pytest.mark.parametrize("reader", ["POLLING", "EFO"])
+@pytest.mark.parametrize("connector", ["kinesis", "kinesis-legacy"])
+def test_packs_and_what_is_told_of_records_are_read_by_both_connectors_either_way(
+    kinesis, kinesis_stream, options, job, connector, reader
+):
+    stream = kinesis_stream(shards=1)
+    packed = pack([(f"k{n}", json.dumps({"n": n}).encode()) for n in range(3)])
+    client = kinesis.client()
+    sequences = [
+        client.put_record(StreamName=stream, Data=data, PartitionKey=key)["SequenceNumber"]
+        for data, key in ((packed, "any"), (b'{"n": 3}', "k3"))
+    ]
+    given = options(stream, **{"source.init.position": "TRIM_HORIZON"})
+    given |= {"source.reader.type": reader, "source.efo.consumer.name": "ours"}
+    if connector == "kinesis-legacy":
+        given = {key: v for key, v in given.items() if not key.startswith(("stream", "source"))}
+        given |= {"stream": stream, "scan.stream.initpos": "TRIM_HORIZON"}
+        given |= {
+            "scan.stream.recordpublisher": reader,
+            "scan.stream.efo.consumername": "ours",
+        }
+    rows = everything(job(given, TOLD, connector=connector))
+    for row in rows:
+        assert abs(row.pop("arrived").timestamp() - time.time()) < 60
+    assert rows == [
+        {
+            "n": n,
+            "shard": "shardId-000000000000",
+            "sequence": sequences[n == 3],
+            "place": n % 3,
+            "written_as": f"k{n}",
+        }
+        for n in range(4)
+    ]
+
+
+@pytest.mark.parametrize("handler", ["skip", "dead-letter"])
+def test_a_record_that_is_no_row_is_passed_or_sent_on_and_reading_goes_on_behind_it(
+    kinesis, kinesis_stream, options, job, handler
+):
+    stream, letters = kinesis_stream(shards=1), kinesis_stream(shards=1)
+    client = kinesis.client()
+    sequences = [
+        client.put_record(StreamName=stream, Data=data, PartitionKey="k")["SequenceNumber"]
+        for data in (b'{"n": 0}', b"no row", b'{"n": 2}', b"nor this")
+    ]
+    given = options(stream, **{"source.init.position": "TRIM_HORIZON"})
+    given |= {"scan.deser.failure-handler": handler, "scan.deser.failure-stream": letters}
+    run = job(given)
+    assert [row["n"] for row in everything(run)] == [0, 2]
+    client.put_record(StreamName=stream, Data=b'{"n": 4}', PartitionKey="k")
+    again = job(given, offset=run.offset)
+    assert [row["n"] for row in everything(again)] == [4]
+
+    iterator = client.get_shard_iterator(
+        StreamName=letters, ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"
+    )["ShardIterator"]
+    sent = client.get_records(ShardIterator=iterator)["Records"]
+    told = [json.loads(record["Data"]) for record in sent]
+    assert all(letter.pop("reason") for letter in told)
+    origin = {"stream": stream, "shard-id": "shardId-000000000000", "partition-key": "k"}
+    assert told == [
+        origin | {"sequence-number": sequences[at], "data": base64.b64encode(data).decode()}
+        for at, data in ((1, b"no row"), (3, b"nor this"))
+        if handler == "dead-letter"
+    ]
 
 
 def test_a_shard_that_is_new_and_empty_when_planned_is_not_read_in_that_batch(
