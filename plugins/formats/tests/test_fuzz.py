@@ -96,8 +96,8 @@ def as_canal(row):
 
 
 TABLES = {"raw": [["id"]], "csv": [FLAT, NESTED]}
-ONE_ROW_EACH = ("raw", "csv", "json")
-"""Formats of which a message is a row or a reason; one of changes may rightly hold no row."""
+NO_ROW = {"raw": re.compile(b"$"), "csv": re.compile(b"$"), "json": re.compile(rb"\s*($|\[|null)")}
+"""What rightly holds neither a row nor a reason; a message of changes may always."""
 FORMATS = {
     "json": as_json,
     "csv": as_csv,
@@ -151,10 +151,10 @@ def check(identifier: str, decoder: TwoPathDecoder, messages, pristine: dict[int
         reason.encode() and "\n" not in reason and len(reason) < 400
         for _, reason in decoded.rejected
     )
-    if identifier in ONE_ROW_EACH:
-        nothing = sum(not message for message in messages)
-        told = len(set(origin)) + len(decoded.rejected) + decoded.ignored
-        assert len(messages) - nothing <= told <= len(messages)
+    told = {*origin, *(index for index, _ in decoded.rejected)}
+    if identifier in NO_ROW and not decoded.ignored:
+        untold = [each for index, each in enumerate(messages) if index not in told]
+        assert [each for each in untold if not NO_ROW[identifier].match(each or b"")] == []
     ids = decoded.rows["id"].to_pylist()
     found = {}
     for index, number in zip(origin, ids, strict=True):

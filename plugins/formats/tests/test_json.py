@@ -546,6 +546,8 @@ def written(sql_type: str, given, options=None) -> str:
         ("DOUBLE", 1e-3, "0.001"),
         ("DOUBLE", 1e-5, "1.0E-5"),
         ("DOUBLE", -1.25e-7, "-1.25E-7"),
+        ("DOUBLE", 5e-324, "4.9E-324"),
+        ("DOUBLE", -2e-323, "-2.0E-323"),
         ("DOUBLE", 123456789.125, "1.23456789125E8"),
         ("DOUBLE", math.nan, '"NaN"'),
         ("DOUBLE", -math.inf, '"-Infinity"'),

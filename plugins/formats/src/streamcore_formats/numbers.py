@@ -130,6 +130,8 @@ def java_text(number: float, shortest: str) -> str:
         return "Infinity" if number > 0 else "-Infinity"
     if number == 0:
         return "-0.0" if math.copysign(1, number) < 0 else "0.0"
+    if abs(number) < 1e-307 and float(two := f"{number:.1e}") == number:
+        shortest = two  # Java has two digits at least, and takes the nearest: 4.9E-324
     sign, digits, exponent = Decimal(shortest).as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits))

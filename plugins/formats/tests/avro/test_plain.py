@@ -132,6 +132,7 @@ def test_json_carries_infinities_as_text(value):
         (b'{"a":{"int":' + b"1" * 400 + b'},"b":"x"}', "1111... does not fit INT"),
         (b'{"a":{"' + b"t" * 400 + b'":1},"b":"x"}', "tttt...' is no branch of the union"),
         (b'{"a":null,"b":"x","' + b"n" * 400 + b'":1}', "nnnn...' is unknown"),
+        (b"[" * 300 + b"1e999" + b"]" * 300, "Number out of range - at `$[...]...`"),
     ],
 )
 def test_bad_json_is_rejected_with_the_place(message, why):

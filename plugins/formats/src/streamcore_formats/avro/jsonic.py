@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from .reading import Assembler, Piece, without_nulls
 from .schema import Type
 
 Read = Callable[[Any], Any]
+_ANY_DEPTH = re.compile(r"(\[[^\]]*\]){5,}`$")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -38,8 +40,10 @@ class JsonDecoder:
             try:
                 rows.append(self._read(msgspec.json.decode(message)))
                 origin.append(index)
-            except (BadDatum, msgspec.DecodeError) as bad:
+            except BadDatum as bad:
                 rejected.append(Rejected(index, str(bad)))
+            except msgspec.DecodeError as bad:  # which tells the place of a value level by level
+                rejected.append(Rejected(index, _ANY_DEPTH.sub("[...]...`", str(bad))))
             except (RecursionError, UnicodeDecodeError) as error:
                 why = "not UTF-8" if isinstance(error, ValueError) else "nested too deeply"
                 rejected.append(Rejected(index, why))
