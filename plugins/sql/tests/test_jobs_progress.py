@@ -214,6 +214,24 @@ def test_shards_are_behind_by_the_time_of_their_position():
     assert found.lag_seconds_by_topic == {"a": 60, "b": 30}
 
 
+def test_shards_of_two_streams_are_told_apart_by_their_tables():
+    told = json.loads(progress(0, 1).json)
+    told["sources"] = [
+        {
+            "numInputRows": 1,
+            "endOffset": {"shards": {"shard-0": {"at": 1000}}},
+            "latestOffset": {"at": 1000 + 1000 * late, "table": table},
+        }
+        for table, late in (("ticks", 3), ("trades", 60))
+    ]
+    found = look(SimpleNamespace(json=json.dumps(told)))
+    assert found.lag_seconds_by_topic == {"ticks shard-0": 3, "trades shard-0": 60}
+    assert wording.topics(found) == [
+        ("trades shard-0", "60 s behind"),
+        ("ticks shard-0", "3.0 s behind"),
+    ]
+
+
 def test_what_is_not_known_is_absent():
     figures = running(progress(0, 5)).metrics()
     source, sink = figures.source(), figures.sink()

@@ -52,13 +52,12 @@ def topic(kafka):
 
 
 @pytest.fixture(scope="module")
-def session(spark, kafka, topic, tmp_path_factory):
+def script(kafka, topic, tmp_path_factory):
     target = kafka.create_topic(unique_name("copies"))
     letters = kafka.create_topic(unique_name("letters"))
     where = f"'connector'='kafka', 'properties.bootstrap.servers'='{kafka.bootstrap_servers}'"
-    folder = tmp_path_factory.mktemp("checkpoints")
-    session = Session(spark, name="orders", checkpoint=str(folder), secrets={"pw": CANARY})
-    session.execute(
+    script = tmp_path_factory.mktemp("scripts") / "orders.sql"
+    script.write_text(
         f"""
         CREATE TABLE orders (id BIGINT) WITH ({where}, 'topic'='{topic}', 'format'='json',
           'scan.startup.mode'='earliest-offset', 'properties.group.id'='{topic}-group',
@@ -66,9 +65,17 @@ def session(spark, kafka, topic, tmp_path_factory):
           'scan.deser.failure-handler'='dead-letter', 'scan.deser.failure-topic'='{letters}');
         CREATE TABLE copies (id BIGINT) WITH ({where}, 'topic'='{target}', 'format'='json',
           'sink.delivery-guarantee'='exactly-once', 'sink.transactional-id-prefix'='{target}');
+        INSERT INTO copies SELECT id FROM orders;
         """
     )
-    session.execute("INSERT INTO copies SELECT id FROM orders")
+    return script
+
+
+@pytest.fixture(scope="module")
+def session(spark, script, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoints")
+    session = Session(spark, name="orders", checkpoint=str(folder), secrets={"pw": CANARY})
+    session.execute(script.read_text())
     yield session
     session.stop()
 
@@ -84,9 +91,10 @@ def job(session):
 
 
 @pytest.fixture
-def surfaces(session, job, tmp_path, monkeypatch):
+def surfaces(session, job, script, tmp_path, monkeypatch):
     monkeypatch.setenv("STREAMCORE_STATE", str(tmp_path))
-    surfaces = Surfaces("orders", "orders.sql", lambda: session.jobs, metrics="0", web="0")
+    ports = {"metrics": "0", "web": "0"}
+    surfaces = Surfaces("orders", script.name, lambda: session.jobs, **ports, path=str(script))
     with surfaces.shown(print, print):
         surfaces.look(session.jobs)
         yield surfaces
@@ -322,7 +330,7 @@ def test_no_secret_gets_out_by_any_door(surfaces, session, tmp_path):
     assert '"properties.client.id": "***"' in said[0]
 
 
-def test_other_processes_see_the_job_its_lag_and_its_log(surfaces, session, capfd):
+def test_other_processes_see_the_job_its_lag_and_its_log(surfaces, session, tmp_path, capfd):
     (job,) = session.jobs
     (known,) = jobfiles.every()
     assert (known.name, known.pid, known.state) == ("orders", os.getpid(), "running")
@@ -332,9 +340,18 @@ def test_other_processes_see_the_job_its_lag_and_its_log(surfaces, session, capf
     (listed,) = json.loads(capfd.readouterr().out)
     place = SECRETS.scrub(job.monitor.about.checkpoint)  # others here may have secrets like it
     assert listed["queries"][0]["checkpoint"] == place
-    assert main(["lag", "orders", "--json"]) == 0
-    told = json.loads(capfd.readouterr().out)
-    assert [each["rows"] for each in told["lag"]] == [0, 0]
+    secrets = tmp_path / "secrets.env"
+    secrets.write_text(f"pw={CANARY}\n")
+    for given, whose in (
+        ([], "by its own progress as of its last batch, "),
+        ([f"--secrets={secrets}"], "by its group's offsets now\n"),
+    ):
+        assert main(["lag", "orders", *given]) == 0
+        told = capfd.readouterr()
+        assert f"job 'orders' is running; {whose}" in told.err
+        assert ("'properties.client.id' holds one" in told.err) == (not given)
+        assert told.err.endswith("0 records in all\n")
+        assert len(told.out.splitlines()) == 3
     lines = [json.loads(line) for line in Path(known.log).read_text().splitlines()]
     told = [line for line in lines if line["event"] != "log"]  # any logger of ours may speak here
     batches = int(job.metrics()["batchId"]) + 1

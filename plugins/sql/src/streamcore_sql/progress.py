@@ -10,6 +10,7 @@ from typing import Any
 
 from .jobs import BatchJob, Job, JobSet
 from .monitoring import wording
+from .monitoring.lags import named
 from .monitoring.metrics import Batch, Metrics
 
 _REJECTED = ("numRecordsSkipped", "numRecordsIgnored", "numRecordsLost")
@@ -106,12 +107,12 @@ def progress_of(found: Metrics, done: float | None = None) -> Progress:
 
     topics: defaultdict[str, int] = defaultdict(int)
     late: dict[str, float] = {}
+    for name, lag in named({table.table: table.lags for table in found.of("source")}):
+        if lag.rows is not None:
+            topics[name] += lag.rows
+        if lag.seconds is not None and name:
+            late[name] = max(lag.seconds, late.get(name, 0))
     for table in found.of("source"):
-        for lag in table.lags:
-            if lag.rows is not None:
-                topics[lag.topic] += lag.rows
-            if lag.seconds is not None and lag.name:
-                late[lag.name] = max(lag.seconds, late.get(lag.name, 0))
         names = {lag.topic for lag in table.lags}
         if "lagSeconds" in table and len(names) == 1 and (topic := names.pop()):
             late.setdefault(topic, table["lagSeconds"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,13 +18,17 @@ class Lag:
     rows: int | None = None
     seconds: float | None = None
 
-    @property
-    def name(self) -> str:
-        """Its topic; the shard itself where there is none."""
-        return self.topic or self.place
-
     def to_json(self) -> dict[str, Any]:
         return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def named(tables: Mapping[str, Sequence[Lag]]) -> Iterator[tuple[str, Lag]]:
+    """Every lag by its topic, or by its shard: beside the table, where several have shards."""
+    several = sum(any(not lag.topic for lag in found) for found in tables.values()) > 1
+    for table, found in tables.items():
+        for lag in found:
+            shard = f"{table} {lag.place}" if several else lag.place
+            yield lag.topic or shard, lag
 
 
 def lags(source: Mapping[str, Any]) -> list[Lag]:

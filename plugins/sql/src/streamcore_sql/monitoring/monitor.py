@@ -14,7 +14,7 @@ from streamcore import reports
 from .about import About
 from .heard import Table, heard
 from .history import History
-from .lags import Lag, lags, offset
+from .lags import Lag, lags, named, offset
 from .metrics import Batch, Metrics, Pace, TableMetrics
 from .progresses import Plain, Progresses, ran
 from .rates import CatchUp, Rate
@@ -127,12 +127,11 @@ class Monitor:
     def _behind(self) -> dict[str, float]:
         """The lag of each topic in rows, or of each shard in seconds."""
         found: defaultdict[str, float] = defaultdict(float)
-        for places in self._lags.values():
-            for lag in places:
-                if lag.rows is not None:
-                    found[lag.topic] += lag.rows
-                elif lag.seconds is not None:
-                    found[lag.name] = max(found[lag.name], lag.seconds)
+        for name, lag in named(self._lags):
+            if lag.rows is not None:
+                found[name] += lag.rows
+            elif lag.seconds is not None:
+                found[name] = max(found[name], lag.seconds)
         return found
 
     def _name(self, source: Plain, sources: list[Plain]) -> str:
