@@ -1,14 +1,17 @@
 """What commands say: one JSON object per line, and never a secret."""
 
+import io
 import json
 import os
+import re
 import signal
 
 import pytest
 from streamcore.cli import main
 from streamcore_sql import Session, SqlError
-from streamcore_sql.display import JsonDisplay, LineDisplay
+from streamcore_sql.display import JsonDisplay, LineDisplay, LiveDisplay
 from streamcore_sql.explain import _options
+from streamcore_sql.progress import Progress
 from streamcore_sql.results import Listing
 
 SECRET = "hunter2xyz"
@@ -40,6 +43,21 @@ def test_a_word_of_a_query_is_noted_with_its_job_and_batch(ids, line, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said.pop("time")
     assert said == {"event": "note", "text": "careful", **ids}
+
+
+def test_a_view_that_is_opened_again_leaves_what_was_said_since(monkeypatch):
+    from rich.console import Console
+
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=80, height=30)
+    monkeypatch.setattr("rich.console.Console", lambda **_: terminal)
+    display = LiveDisplay()
+    for status in ("running", "stopped"):
+        display.progress([Progress("job", status, 3, 10, rate_in=5.0)])
+        display.close()
+    shown = screen.getvalue()
+    assert "\x1b[1A" not in shown.partition("stopped")[0]
+    assert re.sub(r"\x1b\[[?\d;]*\w", "", shown).count("job  ") == 2
 
 
 def test_a_secret_value_is_not_shown_whatever_it_was_given_to():

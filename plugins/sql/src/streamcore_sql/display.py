@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -16,6 +16,9 @@ from .monitoring.metrics import untold
 from .monitoring.scrubbing import SECRETS
 from .progress import Progress, now
 from .results import Done, Listing, Rows, Text
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 _EVERY = 10.0
 _TOPICS = 4
@@ -156,27 +159,28 @@ class LiveDisplay(LineDisplay):
     def __init__(self) -> None:
         super().__init__()
         from rich.console import Console
-        from rich.live import Live
 
-        self._live = Live(console=Console(stderr=True), refresh_per_second=2, transient=False)
-        self._running = False
+        self._console = Console(stderr=True)
+        self._live: Live | None = None
 
     def say(self, text: str) -> None:
-        if self._running:
-            self._live.console.print(SECRETS.scrub(text), markup=False, highlight=False)
+        if self._live is not None:
+            self._console.print(SECRETS.scrub(text), markup=False, highlight=False)
         else:
             super().say(text)
 
     def progress(self, looks: Sequence[Progress]) -> None:
-        if not self._running:
+        from rich.live import Live
+
+        if self._live is None:  # a new one: started again, it would wipe out what was said since
+            self._live = Live(console=self._console, refresh_per_second=2, transient=False)
             self._live.start()
-            self._running = True
-        self._live.update(view(looks, self._live.console.height))
+        self._live.update(view(looks, self._console.height))
 
     def close(self) -> None:
-        if self._running:
+        if self._live is not None:
             self._live.stop()
-            self._running = False
+            self._live = None
 
 
 def line(look: Progress) -> str:
