@@ -47,6 +47,13 @@ BOMBS = {
     "Avro: the least block": ("avro", ARRAY, b"\xff" * 9 + b"\x01" + b"\x00" * 50),
     "Avro: a text of 2^62 bytes": ("avro", {"a": "STRING NOT NULL"}, long(2**62) + b"x" * 50),
     "CSV: a quote never closed": ("csv", {"a": "BIGINT", "b": "INT"}, b'1,"' + b"x" * 5_000_000),
+    "CSV: a million digits, no decimal": ("csv", {"a": "DECIMAL(9, 2)"}, b"0" * 1_000_000 + b"x"),
+    "CSV: a million digits, no double": ("csv", {"a": "DOUBLE"}, b"0x" + b"0" * 1_000_000 + b"x"),
+    "JSON: a million digits, no double": (
+        "json",
+        {"a": "DOUBLE"},
+        b'{"a":"%sx"}' % (b"0" * 1_000_000),
+    ),
     "debezium: a million deep": ("debezium-json", {"a": "STRING"}, b'{"after":' * 1_000_000),
 }
 

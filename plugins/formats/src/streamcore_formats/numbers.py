@@ -9,9 +9,12 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from .unreadable import Unreadable, a, shown
 
 _WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+# None of these goes back: on a million digits and a letter that would take hours.
+_DECIMAL = re.compile(r"[+-]?([0-9]++\.?+[0-9]*+|\.[0-9]++)([eE][+-]?+[0-9]++)?+", re.ASCII)
 _DOUBLE = re.compile(_DECIMAL.pattern.replace("(", "(?:") + "[dDfF]?", re.ASCII)
-_HEX = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*\.?[0-9a-fA-F]*)[pP]([+-]?[0-9]+)[dDfF]?", re.ASCII)
+_HEX = re.compile(
+    r"([+-]?)0[xX]([0-9a-fA-F]*+\.?+[0-9a-fA-F]*+)[pP]([+-]?+[0-9]++)[dDfF]?", re.ASCII
+)
 _NAMED = re.compile(r"([+-]?)(NaN|Infinity)", re.ASCII)
 _LONGEST = 40  # digits of a number worth converting; more cannot fit any integer type
 
