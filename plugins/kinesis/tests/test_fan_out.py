@@ -89,10 +89,52 @@ def test_a_consumer_that_could_not_be_waited_for_is_removed_by_its_name(
     assert consumers(kinesis.client(), stream) == []
 
 
-def test_a_self_managed_consumer_must_exist_when_the_query_starts(kinesis_stream, options, job):
+def test_a_self_managed_consumer_must_exist_is_read_with_and_stays(
+    kinesis, kinesis_stream, options, job
+):
     stream = kinesis_stream(shards=1)
-    with pytest.raises(ConnectionFailed, match="consumer 'ours' of '.*' does not exist"):
-        job(options(stream, **EFO, **{"source.efo.lifecycle": "SELF_MANAGED"})).end()
+    client = kinesis.client()
+    put(client, stream, 100)
+    # A name of its own: the emulator mixes up consumers of one name, whichever stream they are of.
+    theirs = {"source.efo.lifecycle": "SELF_MANAGED", "source.efo.consumer.name": "theirs"}
+    given = options(stream, **EFO | theirs)
+    with pytest.raises(ConnectionFailed, match="consumer 'theirs' of '.*' does not exist"):
+        job(given).end()
+    client.register_stream_consumer(StreamARN=given["stream.arn"], ConsumerName="theirs")
+    before = len(kinesis.ledger.calls)
+    run = job(given)
+    assert sorted(row["n"] for row in everything(run)) == list(range(100))
+    run.reader.stop()
+    assert consumers(client, stream) == ["theirs"]
+    made = {call.operation for call in kinesis.ledger.calls[before:]}
+    assert "SubscribeToShard" in made
+    assert not made & {"RegisterStreamConsumer", "DeregisterStreamConsumer"}
+
+
+def test_a_name_of_a_consumer_alone_registers_nothing(kinesis, kinesis_stream, options, job):
+    stream = kinesis_stream(shards=1)
+    put(kinesis.client(), stream, 100)
+    given = options(stream, **EFO | {"source.reader.type": "POLLING"})
+    before = len(kinesis.ledger.calls)
+    run = job(given)
+    assert sorted(row["n"] for row in everything(run)) == list(range(100))
+    run.reader.stop()
+    made = {call.operation for call in kinesis.ledger.calls[before:]}
+    assert not [name for name in made if "Consumer" in name or "Subscribe" in name]
+
+
+@pytest.mark.parametrize("position", ["LATEST", "AT_TIMESTAMP"])
+def test_a_subscription_starts_where_it_is_told(kinesis, kinesis_stream, options, job, position):
+    stream = kinesis_stream(shards=1)
+    client = kinesis.client()
+    put(client, stream, 100)
+    time.sleep(1.1)  # our idea of the service's clock is by whole seconds
+    given = EFO | {"source.init.position": position}
+    if position == "AT_TIMESTAMP":
+        given["source.init.timestamp"] = f"{time.time():.3f}"
+    run = job(options(stream, **given))
+    put(client, stream, 200)
+    assert [row["n"] for row in everything(run)] == list(range(200))
 
 
 def test_a_consumer_that_vanishes_while_a_query_runs_fails_it(
@@ -153,16 +195,19 @@ def test_a_shard_that_is_held_by_the_last_subscription_is_waited_for(
     assert kinesis.ledger.injected["in_use"] > before
 
 
-def test_a_shard_that_ends_makes_way_for_its_children(kinesis, kinesis_stream, options, job):
+@pytest.mark.parametrize(("reader", "before"), [("EFO", 100), ("EFO", 0), ("POLLING", 0)])
+def test_a_shard_that_ends_makes_way_for_its_children_though_it_be_empty(
+    kinesis, kinesis_stream, options, job, reader, before
+):
     stream = kinesis_stream(shards=1)
     client = kinesis.client()
-    put(client, stream, 100)
+    put(client, stream, before)
     client.update_shard_count(StreamName=stream, TargetShardCount=2, ScalingType="UNIFORM_SCALING")
     kinesis.wait_active(stream)
     put(client, stream, 100)
-    time.sleep(2.5)
-    rows = everything(job(options(stream, **EFO)))
-    assert sorted(row["n"] for row in rows) == sorted([*range(100), *range(100)])
+    run = job(options(stream, **EFO | {"source.reader.type": reader}))
+    assert sorted(row["n"] for row in everything(run)) == sorted([*range(before), *range(100)])
+    assert sorted(run.offset["shards"]) == ["shardId-000000000001", "shardId-000000000002"]
 
 
 @pytest.mark.parametrize(
