@@ -76,21 +76,16 @@ def test_python_workers_killed_under_a_query_leave_it_alive(broker, bench, scale
 
 @scenario(5, small={"rows": 50_000, "pairs": 1}, full={"rows": 100_000, "pairs": 10})
 def test_a_batch_cut_in_two_is_finished_with_another_parallelism(broker, bench, scale):
-    """Some tasks have committed, the rest is written by a successor with another parallelism.
-
-    The tasks come one by one to one worker: it counts them, and dies where it is told to.
-    """
+    """Some tasks have committed, the rest is written by a successor with another parallelism."""
     dice = random.Random(scale.seed)
     for pair in range(scale.pairs):
-        before = dice.randrange(2, 7)
-        after = dice.choice([number for number in range(1, 7) if number != before])
-        done = dice.randrange(1, before)
+        before, after = dice.sample(range(1, 6), 2)
         each = bench(broker, partitions=6)
         each.copy.source["scan.max-rows-per-batch"] = str(scale.rows)
         each.ledger.send(scale.rows)
-        each.copy.master = "local[1]"
+        each.copy.master = f"local[{before}]"
         each.copy.source["scan.parallelism"] = str(before)
-        each.copy.start(f"committed:kill@{done}" if pair % 2 else f"commit:kill@{done + 1}")
+        each.copy.start("committed:kill" if pair % 2 == 0 else "commit:kill")
         assert each.copy.wait() == 1, each.copy.said()[-2000:]
         each.copy.master = f"local[{after}]"
         each.copy.source["scan.parallelism"] = str(after)
