@@ -87,7 +87,9 @@ def test_rows_go_from_stream_to_stream_to_stream(session, kinesis, kinesis_strea
           shard STRING METADATA FROM 'shard-id' VIRTUAL,
           sequence STRING METADATA FROM 'sequence-number' VIRTUAL,
           place BIGINT METADATA FROM 'sub-sequence-number' VIRTUAL,
-          written_as STRING METADATA FROM 'partition-key' VIRTUAL
+          written_as STRING METADATA FROM 'partition-key' VIRTUAL,
+          total AS quantity * price,
+          WATERMARK FOR arrived AS arrived - INTERVAL '5' SECOND
         ) WITH {where("kinesis", first, format="json")};
         CREATE TABLE large ({COLUMNS}, told STRING) PARTITIONED BY (code, quantity)
         WITH {where("kinesis-legacy", second, format="csv")};
@@ -99,7 +101,7 @@ def test_rows_go_from_stream_to_stream_to_stream(session, kinesis, kinesis_strea
     )
     told = "CONCAT_WS(' ', shard, sequence, place, written_as, arrived > TIMESTAMP '2020-01-01')"
     for insert in (
-        f"INSERT INTO large SELECT code, quantity, price, {told} FROM orders WHERE quantity > 10",
+        f"INSERT INTO large SELECT code, quantity, price, {told} FROM orders WHERE total > 26",
         "INSERT INTO copied SELECT *, CONCAT(code, '|', quantity) AS k FROM large",
         "INSERT INTO larger SELECT * FROM copied WHERE quantity > 20",
     ):
