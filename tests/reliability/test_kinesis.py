@@ -279,9 +279,7 @@ def test_a_driver_whose_clock_is_wrong_reads_the_same(emulator, stream, scale, m
     verify(query, producer, scale.seed)
 
 
-@scenario(
-    23, small={"rows": 300, "minutes": 1}, full={"rows": 20_000, "minutes": 2}, always=False
-)
+@scenario(23, small={"rows": 300, "minutes": 1}, full={"rows": 20_000, "minutes": 2}, always=False)
 def test_arrivals_ahead_of_the_clock_wait_and_within_the_margin_they_make_no_difference(
     emulator, stream, scale
 ):
