@@ -56,6 +56,14 @@ class Job:
         self.offset = end
         return rows
 
+    def everything(self):
+        """All there is when the read begins, as a query with availableNow reads it."""
+        self.reader.prepareForTriggerAvailableNow()
+        rows = []
+        while (found := self.step()) is not None:
+            rows += found
+        return rows
+
 
 @pytest.fixture
 def job():

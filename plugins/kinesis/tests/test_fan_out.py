@@ -103,7 +103,7 @@ def test_a_self_managed_consumer_must_exist_is_read_with_and_stays(
     client.register_stream_consumer(StreamARN=given["stream.arn"], ConsumerName="theirs")
     before = len(kinesis.ledger.calls)
     run = job(given)
-    assert sorted(row["n"] for row in everything(run)) == list(range(100))
+    assert sorted(row["n"] for row in run.everything()) == list(range(100))
     run.reader.stop()
     assert consumers(client, stream) == ["theirs"]
     made = {call.operation for call in kinesis.ledger.calls[before:]}
@@ -117,7 +117,7 @@ def test_a_name_of_a_consumer_alone_registers_nothing(kinesis, kinesis_stream, o
     given = options(stream, **EFO | {"source.reader.type": "POLLING"})
     before = len(kinesis.ledger.calls)
     run = job(given)
-    assert sorted(row["n"] for row in everything(run)) == list(range(100))
+    assert sorted(row["n"] for row in run.everything()) == list(range(100))
     run.reader.stop()
     made = {call.operation for call in kinesis.ledger.calls[before:]}
     assert not [name for name in made if "Consumer" in name or "Subscribe" in name]
@@ -134,7 +134,7 @@ def test_a_subscription_starts_where_it_is_told(kinesis, kinesis_stream, options
         given["source.init.timestamp"] = f"{time.time():.3f}"
     run = job(options(stream, **given))
     put(client, stream, 200)
-    assert [row["n"] for row in everything(run)] == list(range(200))
+    assert [row["n"] for row in run.everything()] == list(range(200))
 
 
 def test_a_consumer_that_vanishes_while_a_query_runs_fails_it(
@@ -151,14 +151,6 @@ def test_a_consumer_that_vanishes_while_a_query_runs_fails_it(
         [batch for part in parts for batch in run.reader.read(part)]
 
 
-def everything(run):
-    run.reader.prepareForTriggerAvailableNow()
-    rows = []
-    while (found := run.step()) is not None:
-        rows += found
-    return rows
-
-
 def test_broken_subscriptions_are_taken_up_where_they_broke(kinesis, kinesis_stream, options, job):
     stream = kinesis_stream(shards=1)
     put(kinesis.client(), stream, 200)
@@ -166,7 +158,7 @@ def test_broken_subscriptions_are_taken_up_where_they_broke(kinesis, kinesis_str
     before = kinesis.ledger.injected["cut_subscription"]
     kinesis.faults.cut_subscription_after = 1
     try:
-        rows = everything(job(options(stream, **EFO)))
+        rows = job(options(stream, **EFO)).everything()
     finally:
         kinesis.faults.clear()
     assert [row["n"] for row in rows] == list(range(200))
@@ -206,7 +198,7 @@ def test_a_shard_that_ends_makes_way_for_its_children_though_it_be_empty(
     kinesis.wait_active(stream)
     put(client, stream, 100)
     run = job(options(stream, **EFO | {"source.reader.type": reader}))
-    assert sorted(row["n"] for row in everything(run)) == sorted([*range(before), *range(100)])
+    assert sorted(row["n"] for row in run.everything()) == sorted([*range(before), *range(100)])
     assert sorted(run.offset["shards"]) == ["shardId-000000000001", "shardId-000000000002"]
 
 
@@ -232,6 +224,6 @@ def test_the_legacy_connector_registers_as_it_is_told(
         given[f"scan.stream.efo.consumerarn.{stream}"] = made["ConsumerARN"]
     time.sleep(2.5)
     shared = {key: value for key, value in options(stream).items() if key != "stream.arn"}
-    rows = everything(job(shared | given, connector="kinesis-legacy"))
+    rows = job(shared | given, connector="kinesis-legacy").everything()
     assert sorted(row["n"] for row in rows) == list(range(100))
     assert consumers(client, stream) == left

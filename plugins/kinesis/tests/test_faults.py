@@ -54,15 +54,6 @@ def write(options, count):
     return writer.write(iter([pa.RecordBatch.from_pylist(rows, schema)]))
 
 
-def everything(job):
-    """All there is when the read begins, as a query with availableNow reads it."""
-    job.reader.prepareForTriggerAvailableNow()
-    rows = []
-    while (found := job.step()) is not None:
-        rows += found
-    return rows
-
-
 def numbers(rows):
     return sorted(row["n"] for row in rows)
 
@@ -80,7 +71,7 @@ def test_throttling_expired_iterators_and_broken_connections_cost_time_not_recor
     with failing(
         kinesis, throttle=0.25, disconnect=0.1, expire_every=4, limit_control=0.2
     ) as struck:
-        rows = everything(job(options(stream, **FROM_START, **small)))
+        rows = job(options(stream, **FROM_START, **small)).everything()
     assert numbers(rows) == list(range(400))
     for key in {row["key"] for row in rows}:
         own = [row["n"] for row in rows if row["key"] == key]
@@ -138,7 +129,7 @@ def test_a_read_of_all_there_is_goes_on_while_answers_are_empty_but_behind(
     time.sleep(SETTLED)
     with failing(kinesis, empty_reads=3 * probing._FOLLOWED) as struck:
         at_once = {"source.reader.empty-records-fetch-interval": "0 s"}
-        rows = everything(job(options(stream, **FROM_START, **at_once)))
+        rows = job(options(stream, **FROM_START, **at_once)).everything()
     assert numbers(rows) == list(range(20))
     assert struck["empty"] >= 2 * 3 * probing._FOLLOWED
 
@@ -168,11 +159,11 @@ def test_a_shard_that_is_gone_is_a_loss_unless_that_is_accepted(
     with pytest.raises(DataLossError, match="shard 'shardId-000000009999' of stream '.*' is gone"):
         job(options(stream), offset=offset).step()
     run = job(options(stream, **{"source.fail-on-data-loss": "false"}), offset=offset)
-    assert numbers(everything(run)) == [0, 1, 2]
+    assert numbers(run.everything()) == [0, 1, 2]
     assert run.offset["shards"]["shardId-000000009999"] == {"end": 1}
     put(kinesis, stream, range(3, 6))
     again = job(options(stream), offset=run.offset)  # what has been accepted is over
-    assert numbers(everything(again)) == [3, 4, 5]
+    assert numbers(again.everything()) == [3, 4, 5]
     assert list(again.offset["shards"]) == ["shardId-000000000000"]
 
 
@@ -192,15 +183,15 @@ def test_a_read_of_all_there_is_holds_what_was_written_just_before_and_ends_besi
     producer = threading.Thread(target=go_on, daemon=True)
     producer.start()
     try:
-        rows = everything(run)
-        more = everything(job(options(stream), offset=run.offset))
+        rows = run.everything()
+        more = job(options(stream), offset=run.offset).everything()
     finally:
         ended.set()
         producer.join()
     assert set(range(100)) <= set(numbers(rows))
     found = numbers(rows + more)
     assert len(found) == len(set(found))
-    rest = everything(job(options(stream, **FROM_START)))
+    rest = job(options(stream, **FROM_START)).everything()
     assert numbers(rest) == list(range(sent[0]))
 
 
@@ -221,7 +212,7 @@ def test_update_shard_count_under_load_loses_nothing(kinesis, kinesis_stream, op
     kinesis.wait_active(stream)
     put(kinesis, stream, range(100, 200))
     time.sleep(SETTLED)
-    assert numbers(everything(job(options(stream, **FROM_START)))) == list(range(200))
+    assert numbers(job(options(stream, **FROM_START)).everything()) == list(range(200))
 
 
 @pytest.mark.parametrize("reader", ["POLLING", "EFO"])
@@ -236,7 +227,7 @@ def test_a_stream_of_another_account_is_read_and_written_by_its_arn(kinesis, opt
         "source.efo.consumer.name": "ours",
     }
     write(given, 20)
-    assert numbers(everything(job(given))) == list(range(20))
+    assert numbers(job(given).everything()) == list(range(20))
 
 
 def test_reading_from_a_moment_leaves_out_what_was_there_before(
@@ -250,7 +241,7 @@ def test_reading_from_a_moment_leaves_out_what_was_there_before(
     put(kinesis, stream, range(10, 20))
     time.sleep(SETTLED)
     start = {"source.init.position": "AT_TIMESTAMP", "source.init.timestamp": f"{moment:.3f}"}
-    assert numbers(everything(job(options(stream, **start)))) == list(range(10, 20))
+    assert numbers(job(options(stream, **start)).everything()) == list(range(10, 20))
 
 
 def test_slices_of_bounded_length_catch_up_in_several_batches_with_the_lag_the_service_says(
@@ -363,7 +354,7 @@ def test_a_certificate_that_nobody_signed_is_refused_unless_all_are_trusted(
     for trusting in ("aws.trust.all.certificates", "sink.producer.verify-certificate"):
         trusted = given | {trusting: "false" if "verify" in trusting else "true"}
         write(trusted, 5)
-    assert numbers(everything(job(trusted))) == sorted([*range(5), *range(5)])
+    assert numbers(job(trusted).everything()) == sorted([*range(5), *range(5)])
 
 
 @pytest.mark.parametrize(

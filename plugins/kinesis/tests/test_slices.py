@@ -220,15 +220,6 @@ TOLD = Table(
 )
 
 
-def everything(run):
-    """All there is when the read begins, as a query with availableNow reads it."""
-    run.reader.prepareForTriggerAvailableNow()
-    rows = []
-    while (found := run.step()) is not None:
-        rows += found
-    return rows
-
-
 @pytest.mark.parametrize("reader", ["POLLING", "EFO"])
 @pytest.mark.parametrize("connector", ["kinesis", "kinesis-legacy"])
 def test_packs_and_what_is_told_of_records_are_read_by_both_connectors_either_way(
@@ -250,7 +241,7 @@ def test_packs_and_what_is_told_of_records_are_read_by_both_connectors_either_wa
             "scan.stream.recordpublisher": reader,
             "scan.stream.efo.consumername": "ours",
         }
-    rows = everything(job(given, TOLD, connector=connector))
+    rows = job(given, TOLD, connector=connector).everything()
     for row in rows:
         assert abs(row.pop("arrived").timestamp() - time.time()) < 60
     assert rows == [
@@ -278,10 +269,10 @@ def test_a_record_that_is_no_row_is_passed_or_sent_on_and_reading_goes_on_behind
     given = options(stream, **{"source.init.position": "TRIM_HORIZON"})
     given |= {"scan.deser.failure-handler": handler, "scan.deser.failure-stream": letters}
     run = job(given)
-    assert [row["n"] for row in everything(run)] == [0, 2]
+    assert [row["n"] for row in run.everything()] == [0, 2]
     client.put_record(StreamName=stream, Data=b'{"n": 4}', PartitionKey="k")
     again = job(given, offset=run.offset)
-    assert [row["n"] for row in everything(again)] == [4]
+    assert [row["n"] for row in again.everything()] == [4]
 
     iterator = client.get_shard_iterator(
         StreamName=letters, ShardId="shardId-000000000000", ShardIteratorType="TRIM_HORIZON"

@@ -220,18 +220,9 @@ def test_changes_become_debezium_messages_with_rules_applied(run, kafka, kafka_t
     send(kafka, source, [change("orders", "c", None, order) for order in orders])
     send(kafka, source, [change("items", "c", None, {"id": 1, "sku": "x"})])
     send(kafka, source, [change("orders", "u", orders[5], {**orders[5], "amount": 1})])
-    job = r"""
-source:
-  type: kafka
-  topic: ${source}
-  properties.bootstrap.servers: ${brokers}
-  scan.startup.mode: earliest-offset
-  value.format: debezium-json
-sink:
-  type: kafka
-  properties.bootstrap.servers: ${brokers}
-  topic: ${target}
-  partition.strategy: hash-by-key
+    job = (
+        PLAIN
+        + r"""  partition.strategy: hash-by-key
 route:
   - source-table: shop.\.*
     sink-table: lake.<>
@@ -242,6 +233,7 @@ transform:
     filter: amount >= 30
     partition-keys: region
 """
+    )
     run(job, source=source, target=target)
     found = received(kafka, target)
     values = [value for _, value, _ in found]

@@ -34,7 +34,7 @@ _NO_ARGUMENTS: type[click.UsageError] = click.exceptions.NoArgsIsHelpError
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="streamcore", message="%(prog)s %(version)s")
-@click.option("--verbose", is_flag=True, help="Show stacks of errors.")
+@click.option("--verbose", is_flag=True, help="Show stacks of errors, and what libraries log.")
 @click.pass_obj
 def cli(state: State, verbose: bool) -> None:
     """Tables in the style of Flink SQL on Spark, one plugin at a time."""

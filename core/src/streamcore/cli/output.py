@@ -44,7 +44,9 @@ def formats(*more: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             show_default=True,
         )
         @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-        @click.option("--verbose", is_flag=True, help="Show stacks of errors.")
+        @click.option(
+            "--verbose", is_flag=True, help="Show stacks of errors, and what libraries log."
+        )
         @click.pass_context
         @functools.wraps(function)
         def command(
