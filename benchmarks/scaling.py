@@ -11,7 +11,7 @@ from .setting import Setting
 
 PARTITIONS = (1, 16, 64)
 """Beside the 4 of every other case."""
-SIZES = {100: 1, 1_000: 4, 100_000: 150}
+SIZES = {100: 1, 1_000: 2, 100_000: 150}
 """Bytes of a message, and by how much fewer of them are enough."""
 LENGTHS = (1_000_000, 10_000_000, 50_000_000)
 

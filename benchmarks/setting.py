@@ -130,7 +130,7 @@ def sitting(
     runs: int | None, rows: int | None, *, quick: bool, with_flink: bool
 ) -> Iterator[Setting]:
     """Close all that was opened, whatever happens."""
-    many = rows or (400_000 if quick else 5_000_000)
+    many = rows or (400_000 if quick else 3_500_000)
     with ExitStack() as stack:
         yield Setting(
             rows=many,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import subprocess
+import os
 import sys
+import tempfile
 import threading
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 from .measure import BenchmarkError, Run
@@ -19,6 +21,8 @@ LIMIT = 900.0
 """Seconds after which a job is given up, and its process ended: a sitting ends by itself."""
 PATIENCE = 20.0
 """Seconds for an idle side to end in order."""
+_LAST_WORDS = 4_000
+"""Bytes of what a side wrote that are shown when it fails; nobody sees them otherwise."""
 _JAVA = [
     "--add-opens=java.base/java.util=ALL-UNNAMED",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
@@ -29,9 +33,8 @@ class _Side:
     """A process that says `ready`, and answers a line with a line."""
 
     def __init__(self, command: list[str]) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._written = tempfile.TemporaryFile("a+b")
+        self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=self._written, text=True)
         self._busy = True
         try:
             self._expect("ready")
@@ -64,7 +67,7 @@ class _Side:
             self._process.stdin.flush()
             answer = self._expect(*starts)
         except BrokenPipeError:
-            raise BenchmarkError(f"a side ended with status {self._process.wait()}") from None
+            raise self._failure(f"a side ended with status {self._process.wait()}") from None
         finally:
             limit.cancel()
         self._busy = False
@@ -75,7 +78,13 @@ class _Side:
         for line in self._process.stdout:
             if line.startswith(starts):
                 return line
-        raise BenchmarkError(f"a side ended with status {self._process.wait()}")
+        raise self._failure(f"a side ended with status {self._process.wait()}")
+
+    def _failure(self, reason: str) -> BenchmarkError:
+        """An error with this reason, after what the side wrote last was shown."""
+        self._written.seek(max(0, self._written.seek(0, os.SEEK_END) - _LAST_WORDS))
+        print(self._written.read().decode(errors="replace"), file=sys.stderr)
+        return BenchmarkError(reason)
 
 
 class SparkSide(_Side):
@@ -95,7 +104,7 @@ class SparkSide(_Side):
             answer = self._answer(json.dumps({"job": job, "arguments": arguments}), "{")
         found = json.loads(answer)
         if "failed" in found:
-            raise BenchmarkError(f"{job} {arguments}: {found['failed']}")
+            raise self._failure(f"{job} {arguments}: {found['failed']}")
         idle = self._idle_mb if cost.peak_worker_mb else 0.0
         return Run(cpu=cost.cpu, peak_mb=cost.peak_worker_mb, idle_mb=idle, **found)
 
@@ -119,6 +128,6 @@ class FlinkSide(_Side):
         with watched(self._process.pid) as cost:
             answer = self._answer(base64.b64encode(script.encode()).decode(), "took", "failed")
         if answer.startswith("failed"):
-            raise BenchmarkError(f"Flink: {answer}")
+            raise self._failure(f"Flink: {answer}")
         _, seconds, *found = answer.split()
         return Run(seconds=float(seconds), rows=rows, cpu=cost.cpu, checksum=",".join(found))
