@@ -1,6 +1,7 @@
 # Every target bootstraps .venv by itself; Python >= 3.11, Java >= 17, make and git are all it needs.
 PYTHON ?= python3
 SOAK ?=
+LANES ?=
 BENCH ?=
 WORKERS ?= 3
 VENV := .venv
@@ -51,9 +52,9 @@ bench: $(STAMP) ## side by side with the peers, ratios printed, docs/benchmarks.
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group bench && \
 	$(BIN)/python -m benchmarks.report docs/benchmarks.json && exit $$status
 
-soak: $(STAMP) ## full-scale fault and load runs, docs/reliability.md written; STREAMCORE_SOAK_SCALE=0.1 for a tenth
+soak: $(STAMP) ## full-scale fault and load runs, docs/reliability.md written; LANES=2 at a time, STREAMCORE_SOAK_SCALE=0.1 for a tenth
 	@STREAMCORE_RELIABILITY_REPORT=docs/reliability.md $(BIN)/python -m pytest -m soak -p no:cacheprovider \
-	  -p streamcore.testing.ledger.report $(SOAK)
+	  -p streamcore.testing.ledger.report $(if $(LANES),-n $(LANES) --dist worksteal) $(SOAK)
 
 docs: $(STAMP) ## regenerate option tables in READMEs and docs
 	@$(BIN)/python -m streamcore.docs

@@ -196,12 +196,14 @@ def test_a_job_is_left_alone(scale): scale.measured["seen"] = "3"
 """
 
 
-def test_a_service_that_does_not_start_is_a_failure_in_the_report(tmp_path):
+@pytest.mark.parametrize("lanes", [0, 2])
+def test_a_service_that_does_not_start_is_a_failure_in_the_report(tmp_path, lanes):
     file, test = tmp_path / "reliability.md", tmp_path / "test_broken.py"
     row = "| 7 | a job is killed | 9 rows | passed in 5 s | 1 | 2024-01-01 |"
     file.write_text(f"{BEGIN}\n{row}\n{END}\n")
     test.write_text(BROKEN)
     command = [sys.executable, "-m", "pytest", "-q", "-m", "soak or not soak", "-k", "full"]
+    command += ["-n", str(lanes)]
     done = subprocess.run(
         [*command, "-p", "no:cacheprovider", "-p", "streamcore.testing.ledger.report", str(test)],
         cwd=tmp_path,

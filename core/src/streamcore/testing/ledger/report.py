@@ -1,4 +1,7 @@
-"""A pytest plugin: one line for each test of a soak, and its row in docs/reliability.md."""
+"""A pytest plugin: one line for each test of a soak, and its row in docs/reliability.md.
+
+Tests may be shared out among processes (pytest-xdist): the one that collects the results tells.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import platform
 import re
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,15 +38,18 @@ class Line:
         return f"{self.name} · {self.scale} · {self.result} · seed {self.seed}"
 
 
-_lines: list[Line] = []
+_PROPERTY = "streamcore.soak"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect the lines, except where only a share of the tests is run."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Collector())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, Any]:
-    """Note each scenario that has run, or that a service would not start for.
-
-    It is written at once: whoever ends a soak early keeps what was seen.
-    """
+    """Note each scenario that has run, or that a service would not start for."""
     report = yield
     scale = getattr(item, "funcargs", {}).get("scale") or _asked_for(item)
     if isinstance(scale, Scale) and (call.when == "call" or report.failed):
@@ -53,10 +59,34 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, Any]
             outcome += f" ({call.when})"
         result = f"{outcome} in {call.duration:.0f} s" + (f": {details}" if details else "")
         line = Line(scale.number, _name(item), str(scale), result, scale.seed, call.duration)
-        _lines.append(line)
-        if target := os.environ.get(FILE):
-            write(Path(target), [line])
+        report.user_properties.append((_PROPERTY, asdict(line)))
     return report
+
+
+class _Collector:
+    """Writes each line when its test has ended: whoever stops a soak early keeps what was seen."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Take the line of this phase of a test, if it has one."""
+        for name, told in report.user_properties:
+            if name == _PROPERTY:
+                line = Line(**told)
+                self._lines.append(line)
+                if target := os.environ.get(FILE):
+                    write(Path(target), [line])
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the lines."""
+        if not self._lines:
+            return
+        terminalreporter.section("reliability")
+        for line in sorted(self._lines, key=lambda line: line.number):
+            terminalreporter.write_line(str(line))
+        together = sum(line.seconds for line in self._lines)
+        terminalreporter.write_line(f"{len(self._lines)} tests in {together:.0f} s, services apart")
 
 
 def _asked_for(item: Any) -> Any:
@@ -69,17 +99,6 @@ def _name(item: Any) -> str:
     name = str(item.originalname).removeprefix("test_").replace("_", " ")
     others = re.sub(r"(^|-)(small|full)(?=-|$)", "", item.callspec.id).strip("-")
     return f"{name} ({others})" if others else name
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the lines."""
-    if not _lines:
-        return
-    terminalreporter.section("reliability")
-    for line in sorted(_lines, key=lambda line: line.number):
-        terminalreporter.write_line(str(line))
-    together = sum(line.seconds for line in _lines)
-    terminalreporter.write_line(f"{len(_lines)} tests in {together:.0f} s, services apart")
 
 
 def write(target: Path, lines: list[Line]) -> None:
