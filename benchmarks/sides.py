@@ -33,7 +33,7 @@ class _Side:
     """A process that says `ready`, and answers a line with a line."""
 
     def __init__(self, command: list[str]) -> None:
-        self._written = tempfile.TemporaryFile("a+b")
+        self._written = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - lives as long as the process
         self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=self._written, text=True)
         self._busy = True
         try:
