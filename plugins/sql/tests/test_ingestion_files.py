@@ -407,6 +407,21 @@ def test_every_undefined_variable_is_told_at_once():
     ]
 
 
+def test_beside_an_undefined_variable_all_else_is_told_but_nothing_about_its_value():
+    text = changed("id BIGINT, sku STRING", "${COLUMNS}").replace("ods.$1", "${SINK}")
+    text += "    replace-symbol: <>\n    sink-tabel: x\npipelin:\n  parallelism: 2\n"
+    text += "pipeline:\n  parallelism: ${MANY}\n  local-time-zone: Berlin\n"
+    told = re.findall(r"^job.yaml, line \d+, column \d+: (.*)", refusal(text), re.M)
+    assert told == [
+        "variable 'COLUMNS' is not defined",
+        "variable 'SINK' is not defined",
+        "route[1]: unknown key 'sink-tabel'",
+        "unknown section 'pipelin'",
+        "variable 'MANY' is not defined",
+        "pipeline: local-time-zone: 'Berlin' is not a time zone such as 'UTC' or 'Europe/Berlin'",
+    ]
+
+
 def test_a_name_counts_before_its_exported_spelling_and_options_before_the_environment(
     tmp_path, capsys, monkeypatch
 ):

@@ -32,6 +32,8 @@ class Node:
     exact: bool = False
     """Whether the text stands in the file as it is, so that places inside of it are known."""
     secret: bool = False
+    unfilled: bool = False
+    """Whether a variable in it is not defined, so that nobody knows what it will say."""
 
     @property
     def text(self) -> str:

@@ -41,6 +41,8 @@ class Problems:
 
     def add(self, trouble: str, at: Node, hint: str = "", *, key: bool = False) -> None:
         """Complain about a node, or about the key it stands under."""
+        if at.unfilled and not key:  # it is not this value that will be read
+            return
         place = at.key_place if key and at.key_place else at.place
         self._found.append(JobFileError(trouble, place, hint))
 

@@ -54,11 +54,13 @@ def read_job(
 ) -> Job | None:
     """Read a file as far as it can be read; nothing outside of it is looked at.
 
-    What is wrong with it is added to `problems`; None if it lacks a source or a sink.
+    What is wrong with it is added to `problems`; None if it lacks a source, a sink or the value
+    of a variable.
     """
     root = document.read(text, name)
-    fill(root, variables, secrets)
-    return _Reading(root, problems).job()
+    is_filled = fill(root, variables, secrets, problems)
+    job = _Reading(root, problems).job()
+    return job if is_filled else None
 
 
 class _Reading:
@@ -140,7 +142,7 @@ class _Reading:
         try:
             (statement,) = parse(f"{text}\n)")
         except SqlError as error:
-            for problem in error.problems:
+            for problem in () if node.unfilled else error.problems:
                 place = _within(node, problem, len(head))
                 trouble = f"{entry.label}: columns: {problem.trouble}"
                 self._problems.take(JobFileError(trouble, place, problem.hint))
@@ -249,7 +251,7 @@ class _Reading:
                 trouble = f"{section.label}: sink-table: '{captured[0]}' beside 'replace-symbol'"
                 self._problems.add(trouble, node, "Use groups or a symbol, not both.")
                 continue
-            if symbol and symbol not in target:
+            if symbol and symbol not in target and not node.unfilled:
                 trouble = f"{section.label}: replace-symbol: '{symbol}' is not in 'sink-table'"
                 self._problems.add(trouble, section.members["replace-symbol"])
                 continue

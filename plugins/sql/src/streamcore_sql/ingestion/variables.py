@@ -16,16 +16,17 @@ from .errors import JobFileError, Problems
 _VARIABLE = re.compile(r"(?P<escaped>\$\$\{)|\$\{(?P<name>[^{}\n]*)\}")
 
 
-def fill(root: Node, values: Mapping[str, str], secrets: Mapping[str, str]) -> None:
-    """Fill in every variable, or raise one error that tells of all that are not defined."""
-    variables = Variables(values, secrets)
-    problems = Problems()
+def fill(
+    root: Node, values: Mapping[str, str], secrets: Mapping[str, str], problems: Problems
+) -> bool:
+    """Fill in every variable; tell whether each was defined, and of those that were not."""
+    variables, before = Variables(values, secrets), len(problems)
     done: set[int] = set()
     for node in root.scalars():
         if "${" in node.text and id(node) not in done:
             done.add(id(node))
             _fill(node, variables, problems)
-    problems.raise_any()
+    return len(problems) == before
 
 
 def _fill(node: Node, variables: Variables, problems: Problems) -> None:
@@ -41,7 +42,8 @@ def _fill(node: Node, variables: Variables, problems: Problems) -> None:
             place = Place(place.source, place.start + match.start(), place.start + match.end())
         trouble = f"variable '{name}' is not defined"
         problems.take(JobFileError(trouble, place, variables.hint(name)))
-        return ""
+        node.unfilled = True
+        return match[0]
 
     node.value = _VARIABLE.sub(value_of, node.text)
     node.exact = False
