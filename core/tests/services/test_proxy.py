@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from streamcore.testing.services import KafkaBroker, Way
 from streamcore.testing.services.kafka import unique_name
-from streamcore.testing.services.proxy import END_TXN, PRODUCE
+from streamcore.testing.services.kafka.transactions import FENCED, Ending, ending_refused
+from streamcore.testing.services.proxy import END_TXN, FETCH, PRODUCE, Rule
 
 
 @pytest.fixture(scope="module")
@@ -87,12 +88,30 @@ def test_one_request_is_lost_with_its_connection_and_the_client_recovers(
     assert consume(config, topic, 1) == [b"a"]
 
 
-def test_a_held_commit_reaches_the_broker_after_its_client_has_gone(broker, proxy, config, topic):
+def test_a_rule_is_for_some_requests_of_a_kind_and_spares_those_before():
+    rule = Rule(PRODUCE, Way.REQUESTS, 2, cut=False, after=1)
+    frames = [b"spared", b"first", b"second", b"later"]
+    assert not rule.matches(FETCH, Way.REQUESTS, b"another kind")
+    assert not rule.matches(PRODUCE, Way.REPLIES, b"another way")
+    assert [rule.matches(PRODUCE, Way.REQUESTS, each) for each in frames] == [0, 1, 1, 0]
+    assert rule.met == [b"first", b"second"]
+    assert rule.wait(0, count=2)
+    assert not rule.wait(0, count=3)
+    assert not rule.wait_answered(0)
+
+
+def half_written(config, topic, value):
+    """A producer whose transaction is open, and whose patience is short."""
     producer = Producer({**config, "transactional.id": topic, "socket.timeout.ms": 1000})
     producer.init_transactions(20)
     producer.begin_transaction()
-    producer.produce(topic, b"committed late")
+    producer.produce(topic, value)
     producer.flush(20)
+    return producer
+
+
+def test_a_held_commit_reaches_the_broker_after_its_client_has_gone(broker, proxy, config, topic):
+    producer = half_written(config, topic, b"committed late")
     held = proxy.hold_next(END_TXN, times=1000)
 
     def commit():
@@ -105,8 +124,44 @@ def test_a_held_commit_reaches_the_broker_after_its_client_has_gone(broker, prox
     committing.join(30)
     proxy.cut()
     assert read_committed(broker, topic, timeout=1) == []
+    assert broker.transactions()[topic] == "Ongoing"
+    assert Ending.of(held.met[0]) == (topic, True)
     held.release()
     assert read_committed(broker, topic, timeout=20) == [b"committed late"]
+    assert broker.transactions()[topic] == "CompleteCommit"
+
+
+def test_a_commit_that_comes_late_tears_the_next_transaction_of_a_producer_that_goes_on(
+    broker, proxy, config, topic
+):
+    """The broker cannot tell the two apart: what writes exactly once needs a new producer."""
+    producer = half_written(config, topic, b"first")
+    held = proxy.hold_next(END_TXN)
+    producer.commit_transaction(20)  # asks again, and is heard
+    assert not held.answers
+    producer.begin_transaction()
+    producer.produce(topic, b"half of the second")
+    producer.flush(20)
+    assert broker.transactions()[topic] == "Ongoing"
+    held.release()
+    assert held.wait_answered(20)
+    assert ending_refused(*held.answers[0]) == ""
+    assert broker.transactions()[topic] in ("PrepareCommit", "CompleteCommit")
+
+
+def test_an_abort_that_comes_late_from_a_producer_with_a_successor_is_refused(
+    broker, proxy, config, topic
+):
+    producer = half_written(config, topic, b"aborted")
+    held = proxy.hold_next(END_TXN)
+    producer.abort_transaction(20)
+    successor = half_written(config, topic, b"open")
+    held.release()
+    assert held.wait_answered(20)
+    assert Ending.of(held.met[0]) == (topic, False)
+    assert ending_refused(*held.answers[0]) in FENCED.values()
+    assert broker.transactions()[topic] == "Ongoing"
+    successor.abort_transaction(20)
 
 
 def read_committed(broker, topic, timeout):

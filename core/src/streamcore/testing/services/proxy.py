@@ -26,28 +26,45 @@ class Way(Enum):
 
 
 class Rule:
-    """What happens to the next few frames of one kind: held back, or the connection cut."""
+    """What happens to a few frames of one kind: held back, or the connection cut."""
 
-    def __init__(self, api_key: int, way: Way, times: int, *, cut: bool) -> None:
+    def __init__(self, api_key: int, way: Way, times: int, *, cut: bool, after: int = 0) -> None:
         self.api_key, self.way, self.cut = api_key, way, cut
-        self._left, self._met = times, 0
+        self.met: list[bytes] = []
+        """The frames it was applied to."""
+        self.answers: list[tuple[bytes, bytes]] = []
+        """Requests that were held and came late, and what the service replied."""
+        self._spared, self._left = after, times
         self._lock = threading.Condition()
         self._released = False
 
-    def matches(self, api_key: int | None, way: Way) -> bool:
+    def matches(self, api_key: int | None, way: Way, frame: bytes) -> bool:
         """Whether this frame is one of them; counts it."""
         with self._lock:
             if self._released or not self._left or (api_key, way) != (self.api_key, self.way):
                 return False
+            if self._spared:
+                self._spared -= 1
+                return False
             self._left -= 1
-            self._met += 1
+            self.met.append(frame)
             self._lock.notify_all()
             return True
 
-    def wait(self, timeout: float = 30) -> bool:
-        """Whether a frame was met within the timeout."""
+    def wait(self, timeout: float = 30, count: int = 1) -> bool:
+        """Whether so many frames were met within the timeout."""
         with self._lock:
-            return self._lock.wait_for(lambda: self._met > 0, timeout)
+            return self._lock.wait_for(lambda: len(self.met) >= count, timeout)
+
+    def wait_answered(self, timeout: float = 30, count: int = 1) -> bool:
+        """Whether so many of the requests that were held have a reply within the timeout."""
+        with self._lock:
+            return self._lock.wait_for(lambda: len(self.answers) >= count, timeout)
+
+    def answer(self, request: bytes, reply: bytes) -> None:
+        with self._lock:
+            self.answers.append((request, reply))
+            self._lock.notify_all()
 
     def release(self) -> None:
         """Let go of what is held, and hold nothing more."""
@@ -66,6 +83,7 @@ class _Connection:
     def __init__(self, client: socket.socket, service: socket.socket) -> None:
         self.client, self.service = client, service
         self.awaiting: dict[int, int] = {}
+        self.late: dict[int, tuple[Rule, bytes]] = {}
         self.ended = False
         self._reset = False
         self._lock = threading.Lock()
@@ -253,12 +271,15 @@ class KafkaProxy(TcpProxy):
         self.requests: Counter[int] = Counter()
         self._rules: list[Rule] = []
 
-    def hold_next(self, api_key: int, way: Way = Way.REQUESTS, times: int = 1) -> Rule:
+    def hold_next(
+        self, api_key: int, way: Way = Way.REQUESTS, times: int = 1, after: int = 0
+    ) -> Rule:
         """Hold back the next requests of this kind, or the replies to them, until released.
 
-        A held request still reaches the broker after its client has given up and reconnected.
+        As many as `after` says come through before. A held request still reaches the broker after
+        its client has given up and reconnected.
         """
-        return self._add(Rule(api_key, way, times, cut=False))
+        return self._add(Rule(api_key, way, times, cut=False, after=after))
 
     def cut_next(self, api_key: int, way: Way = Way.REQUESTS, times: int = 1) -> Rule:
         """Cut the connection instead of delivering the next such requests, or the replies."""
@@ -291,14 +312,19 @@ class KafkaProxy(TcpProxy):
             connection.awaiting[correlation] = api_key
         else:
             (correlation,) = struct.unpack_from(">i", piece, 4)
+            if late := connection.late.pop(correlation, None):
+                held, request = late
+                held.answer(request, piece)
             api_key = connection.awaiting.pop(correlation, None)
         with self._changed:
-            rule = next((rule for rule in self._rules if rule.matches(api_key, way)), None)
+            rule = next((rule for rule in self._rules if rule.matches(api_key, way, piece)), None)
         if rule is None:
             return True
         if rule.cut:
             connection.end()
             return False
+        if way is Way.REQUESTS:
+            connection.late[correlation] = rule, piece
         rule.block()
         if way is Way.REQUESTS:
             self._deliver_late(connection, piece)

@@ -13,6 +13,7 @@ from .classes import archive_flags
 from .listeners import Listener, replication, topology
 from .node import Node
 from .storage import random_id
+from .transactions import states
 
 LONE = {  # a killed broker may come back as soon as the old one is given up
     "broker.heartbeat.interval.ms": "500",
@@ -146,6 +147,10 @@ class KafkaBroker(KafkaCluster):
     @property
     def log(self) -> Path:
         return self.node.log
+
+    def transactions(self) -> dict[str, str]:
+        """The state of every transaction, by transactional id; `Ongoing` is open."""
+        return states(self.node.client_port)
 
     def kill(self) -> None:
         self.node.kill()

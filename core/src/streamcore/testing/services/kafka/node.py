@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from ..process import HOST, Process, ServiceError, java
 from . import storage
 from .tools import classpath
+from .wire import ask
 
 SMALL = {  # what a broker for a few topics on a shared machine needs to differ from the defaults
     "group.initial.rebalance.delay.ms": "0",
@@ -116,25 +116,15 @@ def brokers_seen(port: int, host: str = HOST) -> set[int]:
     no_topics = struct.pack(">i?", 0, False)
     header = struct.pack(">hhih", 3, 4, 1, -1)  # Metadata v4, correlation 1, no client id
     try:
-        with socket.create_connection((host, port), timeout=2) as connection:
-            connection.sendall(struct.pack(">i", len(header + no_topics)) + header + no_topics)
-            with connection.makefile("rb") as reply:
-                (size,) = struct.unpack(">i", _exactly(reply.read(4), 4))
-                body = _exactly(reply.read(size), size)
+        reply = ask(port, header + no_topics, host)
     except OSError:
         return set()
-    position, seen = 12, set()
-    (count,) = struct.unpack_from(">i", body, 8)  # after correlation and throttle time
-    for _ in range(count):
-        number, length = struct.unpack_from(">ih", body, position)
-        position += 6 + length + 4
-        (rack,) = struct.unpack_from(">h", body, position)
-        position += 2 + max(rack, 0)
-        seen.add(number)
+    reply.number(4)  # correlation
+    reply.number(4)  # throttle time
+    seen = set()
+    for _ in range(reply.number(4)):
+        seen.add(reply.number(4))
+        reply.text()  # host
+        reply.number(4)  # port
+        reply.text()  # rack
     return seen
-
-
-def _exactly(data: bytes, size: int) -> bytes:
-    if len(data) != size:
-        raise ConnectionError("the reply ended early")
-    return data
