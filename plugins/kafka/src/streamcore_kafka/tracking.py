@@ -38,9 +38,7 @@ class Tracker:
         self._stable = reads_committed(kafka.properties)
         self._hanging = Hanging(cluster)
         # Changes of one key must reach one task in their order; plain rows may be read faster.
-        self._may_split = kafka.scan_parallelism is not None and not (
-            ordered or kafka.format.changelog
-        )
+        self._ordered = ordered or kafka.format.changelog
         self._topics: Mapping[str, Topic] = {}
         self._discovered = 0.0
         self._just_discovered = False
@@ -119,7 +117,9 @@ class Tracker:
             self._kafka.scan_parallelism,
         )
         ids = {name: self._topics[name].id for name, _ in reached if self._topics[name].id}
-        return Progress(reached, since, start.until, ids, count, self._may_split)
+        wanted = self._kafka.scan_parallelism or 0
+        split = wanted > len(begins) and not self._ordered
+        return Progress(reached, since, start.until, ids, count, split)
 
     # --- what is there ---------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import time
 from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from streamcore import Column, Table
+from streamcore_kafka.progress import Range
 from streamcore_kafka.source import KafkaReader
 
 
@@ -103,6 +104,21 @@ def test_tasks_are_few_for_little_data_and_as_many_as_asked_for_much(
     small.batch()
     assert len(small.reader.partitions(start, small.at)) == 1
     assert (query.at["tasks"], query.at["split"]) == (3, True)
+
+
+def test_partitions_keep_their_order_unless_more_tasks_are_asked_for_than_there_are_of_them(
+    drive, produce, kafka_topic, people
+):
+    topic = kafka_topic(partitions=2)
+    produce(topic, people(21_000), 0)
+    produce(topic, people(1_000), 1)
+    whole = [(Range(topic, 0, 0, 21_000),), (Range(topic, 1, 0, 1_000),)]
+    for parallelism, split in (("2", False), ("3", True)):
+        query = drive(topic, {"scan.parallelism": parallelism})
+        end = query.reader.latestOffset(query.at, ReadAllAvailable())
+        tasks = [each.value for each in query.reader.partitions(query.at, end)]
+        assert len(tasks) == 2
+        assert (end["split"], tasks != whole) == (split, split)
 
 
 def test_a_partition_of_changes_is_never_split(table, produce, kafka_topic, people):
