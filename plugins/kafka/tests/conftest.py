@@ -32,10 +32,12 @@ def _no_client_outlives_the_brokers_of_its_module(kafka):
 def records(kafka) -> Callable[..., list[Message]]:
     """Reads a whole topic, by default only what is committed: `records(topic) -> [message]`."""
 
-    def read(topic: str, isolation: str = "read_committed", timeout: float = 20) -> list[Message]:
+    def read(
+        topic: str, isolation: str = "read_committed", timeout: float = 20, servers: str = ""
+    ) -> list[Message]:
         consumer = Consumer(
             {
-                "bootstrap.servers": kafka.bootstrap_servers,
+                "bootstrap.servers": servers or kafka.bootstrap_servers,
                 "group.id": "test-reader",
                 "enable.auto.commit": False,
                 "isolation.level": isolation,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import logging
+import random
+import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -12,17 +16,30 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from streamcore import ConnectionFailed, CredentialProvider, Credentials, OptionError, Secret
+from confluent_kafka import Producer
+from cryptography.hazmat.primitives import serialization
+from streamcore import (
+    Column,
+    ConnectionFailed,
+    CredentialProvider,
+    Credentials,
+    OptionError,
+    Secret,
+    Table,
+)
 from streamcore.registry import installed
 from streamcore.spark.task import Task
+from streamcore.testing.ledger import scenario
 from streamcore.testing.services import SecureKafkaBroker
 from streamcore.testing.services.certificates import STORE_PASSWORD, Authority
+from streamcore.testing.services.kafka import unique_name
 from streamcore.testing.services.process import free_port
 from streamcore_kafka.client import check_properties, partitions_of
 from streamcore_kafka.client_keys import PROVIDER
 from streamcore_kafka.explain import Report, sentence
 from streamcore_kafka.messages import Messages
 from streamcore_kafka.sender import Sender
+from streamcore_kafka.source import KafkaStreamReader
 from streamcore_kafka.tickets import Ticket
 from streamcore_kafka.transactions import Transaction
 
@@ -282,39 +299,186 @@ def test_a_mechanism_the_broker_lacks_is_said_at_once(broker, topic):
     assert "'properties.sasl" in told
 
 
-def unverified(broker):
-    return (
-        f"the certificate of Kafka broker {broker.bootstrap_servers} cannot be verified: an "
-        "authority signed it that we do not trust, or it was made for another host. Check "
-        "'properties.ssl.truststore.location' or 'properties.ssl.ca.location', and the hosts in "
-        "'properties.bootstrap.servers'."
-    )
+def unverified(address, why):
+    return f"the certificate of Kafka broker {address} cannot be verified: {why}"
+
+
+UNTRUSTED = (
+    "an authority signed it that we do not trust. Check 'properties.ssl.truststore.location' or "
+    "'properties.ssl.ca.location'."
+)
+EXPIRED = "it has expired, or is not valid yet. Have it renewed, or this machine's clock set."
+ELSEWHERE = "it was made for another host. Check the hosts in 'properties.bootstrap.servers'."
 
 
 def test_an_authority_we_do_not_trust_is_said_at_once(broker, topic, tmp_path):
-    other = str(Authority(tmp_path).trust)
+    other = str(Authority(tmp_path, "another authority").trust)
     properties = over_tls(broker, sasl_jaas_config=jaas(PLAIN), ssl_truststore_location=other)
-    assert refusal(properties, topic) == unverified(broker)
+    assert refusal(properties, topic) == unverified(broker.bootstrap_servers, UNTRUSTED)
+
+
+def test_certificates_are_verified_unless_that_is_switched_off(broker, topic):
+    """By default those count as authorities that this machine trusts; ours is none of them."""
+    properties = over_tls(broker, sasl_jaas_config=jaas(PLAIN))
+    for key in ("ssl.truststore.type", "ssl.truststore.location"):
+        del properties[key]
+    assert refusal(properties, topic) == unverified(broker.bootstrap_servers, UNTRUSTED)
+    write({**properties, "enable.ssl.certificate.verification": "false"}, topic)
 
 
 def test_a_certificate_for_another_host_is_said_at_once():
     with SecureKafkaBroker(server_host="elsewhere.invalid") as broker:
         properties = over_tls(broker, sasl_jaas_config=jaas(PLAIN))
-        assert refusal(properties, "any") == unverified(broker)
+        assert refusal(properties, "any") == unverified(broker.bootstrap_servers, ELSEWHERE)
         unchecked = {**properties, "ssl.endpoint.identification.algorithm": ""}  # Java's "none"
         broker.create_topic("any")
         write(unchecked, "any")
 
 
-def test_a_missing_client_certificate_is_said_at_once(broker, topic):
-    bare = {
+@contextlib.contextmanager
+def shown(identity):
+    """The address of something that shows this certificate, and never gets to speak Kafka."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(identity.certificate, identity.key)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            with contextlib.suppress(OSError):  # closed at the end
+                while True:
+                    with server.accept()[0] as caller, contextlib.suppress(OSError):
+                        context.wrap_socket(caller, server_side=True).recv(1)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_an_expired_certificate_of_the_broker_is_said_at_once(tmp_path):
+    authority = Authority(tmp_path)
+    with shown(authority.issue("broker", days=-1)) as address:
+        properties = {
+            "bootstrap.servers": address,
+            "security.protocol": "SSL",
+            "ssl.ca.location": str(authority.trust),
+        }
+        assert refusal(properties, "any") == unverified(address, EXPIRED)
+
+
+def with_certificate(broker, store):
+    """Properties for the port that lets in by certificate, with the one of this store if any."""
+    properties = {
         "bootstrap.servers": broker.servers("SSL"),
         "security.protocol": "SSL",
         "ssl.ca.location": str(broker.trust),
     }
-    told = refusal(bare, topic)
-    assert "did not accept our certificate" in told
-    assert "'properties.ssl.keystore.location'" in told
+    return secret({**properties, **store})
+
+
+def test_a_client_certificate_that_is_not_accepted_is_said_at_once(broker, topic, tmp_path):
+    stranger = Authority(tmp_path, "another authority").issue("admin")
+    late = broker.authority.issue("late", days=-1)
+    pem = [
+        {"ssl.certificate.location": str(each.certificate), "ssl.key.location": str(each.key)}
+        for each in (stranger, late)
+    ]
+    for store in ({}, *pem):
+        told = refusal(with_certificate(broker, store), topic)
+        assert told.startswith(
+            f"Kafka broker {broker.servers('SSL')} did not accept our certificate: "
+        )
+        assert told.endswith(
+            "Check 'properties.ssl.keystore.location' or 'properties.ssl.certificate.location'."
+        )
+
+
+@pytest.mark.parametrize(
+    "alert",
+    [
+        "tlsv1 alert unknown ca",
+        "sslv3 alert bad certificate",
+        "sslv3 alert certificate unknown",
+        "sslv3 alert certificate expired",
+        "tlsv13 alert certificate required",
+    ],
+)
+def test_our_certificate_is_named_whatever_a_broker_has_against_it(alert):
+    said = f"ssl://b:1/bootstrap: SSL handshake failed: error:0A000412:SSL routines::{alert}"
+    report = Report("_TRANSPORT", said)
+    assert report.refuses
+    told = sentence(report, [], {"bootstrap.servers": "b:1"})
+    assert told.startswith("Kafka broker b:1 did not accept our certificate: ")
+
+
+def test_all_that_may_be_wrong_with_a_certificate_is_told_where_no_second_look_is_possible():
+    said = "ssl://127.0.0.1:1/bootstrap: error:0A000086:SSL routines::certificate verify failed"
+    told = sentence(Report("_SSL", said), [], {"bootstrap.servers": "127.0.0.1:1"})
+    assert told == unverified(
+        "127.0.0.1:1",
+        "an authority signed it that we do not trust, or it has expired, or is not valid yet, or "
+        "it was made for another host. Check 'properties.ssl.truststore.location' or "
+        "'properties.ssl.ca.location'. Have it renewed, or this machine's clock set. Check the "
+        "hosts in 'properties.bootstrap.servers'.",
+    )
+
+
+def locked(identity, directory):
+    """The key of an identity behind a password, alone and with its certificates."""
+    key = serialization.load_pem_private_key(identity.key.read_bytes(), None)
+    text = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"open-sesame"),
+    )
+    alone, store = directory / "locked.key", directory / "locked.pem"
+    alone.write_bytes(text)
+    store.write_bytes(text + identity.certificate.read_bytes())
+    return alone, store
+
+
+def test_a_key_or_a_store_that_cannot_be_opened_is_said_at_once(broker, topic, tmp_path):
+    admin, bob = broker.certificate("admin"), broker.certificate("bob")
+    key, store = locked(admin, tmp_path)
+    junk, gone = tmp_path / "junk.pem", tmp_path / "gone.pem"
+    junk.write_text("no certificate")
+    apart = {"ssl.certificate.location": str(admin.certificate)}
+    password = "properties.ssl.key.password"
+    cases = [
+        (
+            {**apart, "ssl.key.location": str(key)},
+            f"properties.ssl.key.location: the key in '{key}' is encrypted; set '{password}'",
+        ),
+        (
+            {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)},
+            f"properties.ssl.keystore.location: the key in '{store}' is encrypted; set "
+            f"'{password}'",
+        ),
+        (
+            {**apart, "ssl.key.location": str(key), "ssl.key.password": "guessed"},
+            f"properties.ssl.key.location: the key cannot be opened with '{password}'; '{key}' has "
+            "another one",
+        ),
+        (
+            {**apart, "ssl.key.location": str(bob.key)},
+            "properties.ssl.key.location: the key is not the one of the certificate",
+        ),
+        (
+            {"ssl.keystore.location": str(admin.pkcs12), "ssl.keystore.password": "guessed"},
+            f"properties.ssl.keystore.location: '{admin.pkcs12}' cannot be opened with "
+            "'properties.ssl.keystore.password'",
+        ),
+        (
+            {"ssl.ca.location": str(junk)},
+            f"properties.ssl.ca.location: '{junk}' holds no certificate in PEM",
+        ),
+        (
+            {"ssl.ca.location": str(gone)},
+            f"properties.ssl.ca.location: '{gone}' cannot be read on this machine",
+        ),
+    ]
+    for given, told in cases:
+        assert told in refusal(with_certificate(broker, given), topic, OptionError)
+    opened = {**apart, "ssl.key.location": str(key), "ssl.key.password": "open-sesame"}
+    write(with_certificate(broker, opened), topic)
 
 
 FAST = {"socket.connection.setup.timeout.ms": "3000"}
@@ -325,6 +489,27 @@ def test_a_port_that_wants_tls_and_gets_none_is_said_in_time(broker, topic):
     assert told == (
         f"Kafka broker {broker.bootstrap_servers} closed the connection before it answered. "
         "Check 'properties.security.protocol': the port may want TLS or a login."
+    )
+
+
+def test_a_port_that_wants_a_login_and_gets_none_is_said_in_time(broker, topic):
+    unnamed = {**over_tls(broker, security_protocol="SSL"), **FAST}
+    assert refusal(unnamed, topic) == (
+        f"Kafka broker {broker.bootstrap_servers} closed the connection before it answered. "
+        "Check 'properties.security.protocol': the port may want TLS or a login."
+    )
+
+
+def test_a_port_that_gets_a_login_and_wants_none_is_said_at_once(broker, topic):
+    named = {
+        "bootstrap.servers": broker.direct_servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": jaas(PLAIN),
+    }
+    told = refusal(secret(named), topic)
+    assert told.startswith(
+        f"Kafka broker {broker.direct_servers} does not offer this way to log in: "
     )
 
 
@@ -361,6 +546,15 @@ def test_a_missing_topic_is_said_at_once_and_not_created(broker):
     assert "no-such-topic" not in broker.admin().list_topics(timeout=10).topics
 
 
+def table_of(properties, **options):
+    """The connector of a table with these properties."""
+    plain = {
+        f"properties.{key}": value.reveal() if isinstance(value, Secret) else value
+        for key, value in properties.items()
+    }
+    return installed().build("connector", "kafka", {**plain, "format": "json", **options})
+
+
 def alice(broker):
     login = jaas(SCRAM, "alice", "alice-secret")
     return over_tls(broker, sasl_mechanism="SCRAM-SHA-256", sasl_jaas_config=login)
@@ -389,15 +583,95 @@ def test_a_right_to_write_that_lacks_is_named_whichever_error_comes_first(name):
     assert "does not allow our user to write: neither WRITE on a topic nor" in told
 
 
+@scenario(28, small={"records": 200}, full={"records": 2_000}, always=False)
+def test_dead_letters_we_may_not_write_end_the_query_and_arrive_once_we_may(broker, records, scale):
+    dice = random.Random(scale.seed)
+    source, letters, other = (
+        broker.create_topic(unique_name(each)) for each in ("source", "letters", "other")
+    )
+    user = unique_name("reader")
+    broker.set_password(user, "secret-of-reader")
+    broker.grant(user, "READ", "DESCRIBE", topic=source)
+    values = [
+        b'{"id": %d}' % number if dice.random() < 0.5 else b"{no json %d" % number
+        for number in range(scale.records)
+    ]
+    producer = Producer({"bootstrap.servers": broker.direct_servers})
+    for value in values:
+        producer.produce(source, value)
+    assert producer.flush(60) == 0
+    login = jaas(SCRAM, user, "secret-of-reader")
+    properties = over_tls(broker, sasl_mechanism="SCRAM-SHA-256", sasl_jaas_config=login)
+    reader = KafkaStreamReader(
+        table_of(
+            properties,
+            topic=source,
+            **{
+                "scan.startup.mode": "earliest-offset",
+                "scan.deser.failure-handler": "dead-letter",
+                "scan.deser.failure-topic": letters,
+            },
+        ),
+        Table((Column("id", "BIGINT"),), "t"),
+    )
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, reader.getDefaultReadLimit())
+
+    def read():
+        tasks = reader.partitions(start, end)
+        batches = [batch for task in tasks for batch in reader.read(task)]
+        return [row["id"] for batch in batches for row in batch.to_pylist()]
+
+    def arrived():
+        found = records(letters, servers=broker.direct_servers)
+        return [(int(dict(each.headers())["streamcore.offset"]), each.value()) for each in found]
+
+    def soon(attempt, done):
+        """A right is known to a broker a moment after it was given or taken."""
+        deadline = time.monotonic() + 30
+        while not done(found := attempt()):
+            assert time.monotonic() < deadline, found
+        return found
+
+    def outcome():
+        began = time.monotonic()
+        try:
+            return read()
+        except ConnectionFailed as error:
+            assert time.monotonic() - began < scale.bound(60)
+            return str(error)
+
+    def refused(cause):
+        told = soon(outcome, lambda told: cause in told)
+        assert told.startswith(f"dead letters cannot be written to topic '{letters}': ")
+
+    bad = [(at, value) for at, value in enumerate(values) if value.startswith(b"{no")]
+    refused("does not allow our user to use the topic: ")
+    broker.grant(user, "DESCRIBE", topic=letters)
+    refused("neither WRITE on a topic nor IDEMPOTENT_WRITE on the cluster is granted")
+    broker.grant(user, "WRITE", topic=other)
+    refused("Topic authorization failed")
+    assert arrived() == []
+    broker.grant(user, "WRITE", topic=letters)
+    rows = soon(outcome, lambda found: isinstance(found, list))
+    assert rows == [at for at in range(scale.records) if (at, values[at]) not in bad]
+    assert arrived() == bad
+    if scale.soak:
+        broker.deny(user, "WRITE", topic=letters)
+        refused("Topic authorization failed")
+        before = arrived()
+        refused("Topic authorization failed")
+        assert arrived() == before
+    scale.measured["letters"] = str(len(bad))
+
+
 def test_a_transactional_id_we_may_not_use_is_said_at_once(broker, topic):
     broker.grant("alice", "DESCRIBE", "WRITE", "READ", topic=topic)
-    options = {
-        f"properties.{key}": value.reveal() if isinstance(value, Secret) else value
-        for key, value in alice(broker).items()
+    exactly = {
+        "sink.delivery-guarantee": "exactly-once",
+        "sink.transactional-id-prefix": "alices",
     }
-    options |= {"topic": topic, "format": "json", "sink.delivery-guarantee": "exactly-once"}
-    options |= {"sink.transactional-id-prefix": "alices"}
-    kafka = installed().build("connector", "kafka", options)
+    kafka = table_of(alice(broker), topic=topic, **exactly)
     transaction = Transaction(kafka.properties, Ticket.issue(kafka), Task(0, 0, "query", 0, "run"))
     with pytest.raises(ConnectionFailed) as refused:
         transaction.write([Messages([b"a row"], None, topic)])

@@ -39,7 +39,7 @@ from .client_keys import KNOWN, PROVIDER
 from .explain import PASSING, Report, UnknownTopics, scrubbed, sentence
 from .hearing import hearing
 from .idle import Idle
-from .keystores import Settings, text
+from .keystores import Settings, store_trouble, text
 from .properties import Role, client_id, translated
 
 T = TypeVar("T")
@@ -343,6 +343,8 @@ def _bad_setting(error: KafkaError, properties: Settings) -> OptionError:
     told = re.sub(r"^Failed to create \w+: ", "", error.str()).strip().rstrip(".")
     key = next((name for name in _WORD.findall(told) if name in KNOWN), "")
     given = {name.lower(): value for name, value in properties.items()}
+    if key.startswith("ssl.") and (known := store_trouble(key, told, given)):
+        return OptionError("connector 'kafka'", [known])
     written = key if key in given else _ALIASES.get(key, key)
     value = text(given.get(written))
     trouble = scrubbed(told.replace("`", "'"), properties)

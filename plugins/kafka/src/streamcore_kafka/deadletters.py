@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from streamcore import ConnectionFailed
 from streamcore.failures import BadRecord
 
 from .client import partitions_of
@@ -24,16 +25,21 @@ def dead_letter_sender(kafka: Kafka) -> Callable[[Sequence[BadRecord]], None]:
     assert topic is not None, "checked with the options"
 
     def send(bad: Sequence[BadRecord]) -> None:
-        partitions_of(topic, kafka.properties)
-        with Sender.borrowed(kafka.properties) as sender:
-            sender.send(
-                Messages(
-                    values=[record.value for record in bad],
-                    keys=[record.key for record in bad],
-                    topic=topic,
-                    headers=[_headers(record) for record in bad],
-                )
-            )
+        letters = Messages(
+            values=[record.value for record in bad],
+            keys=[record.key for record in bad],
+            topic=topic,
+            headers=[_headers(record) for record in bad],
+        )
+        try:
+            partitions_of(topic, kafka.properties)
+            with Sender.borrowed(kafka.properties) as sender:
+                sender.send(letters)
+        except ConnectionFailed as error:  # of the login, it does not tell the topic
+            told = str(error).removeprefix(f"topic '{topic}': ")
+            raise ConnectionFailed(
+                f"dead letters cannot be written to topic '{topic}': {told}"
+            ) from error
 
     return send
 

@@ -11,6 +11,7 @@ from streamcore.values import without_logins
 
 from .keystores import Settings, text
 from .properties import secrets_of
+from .verifying import Doubt, doubt
 
 REFUSALS = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
 SILENCE = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE", "_MSG_TIMED_OUT"})
@@ -61,7 +62,15 @@ class Report(NamedTuple):
     @property
     def refuses(self) -> bool:
         """Whether a broker has turned us away, which waiting does not change."""
-        return self.name in REFUSALS or ("alert" in self.text and "certificate" in self.text)
+        return (
+            self.name in REFUSALS
+            or _dislikes_our_certificate(self.text)
+            or "wrong version number" in self.text  # what answers speaks no TLS
+        )
+
+
+def _dislikes_our_certificate(said: str) -> bool:
+    return "alert" in said and ("certificate" in said or "unknown ca" in said)
 
 
 def sentence(error: Report, heard: Iterable[Report], properties: Settings) -> str:
@@ -70,6 +79,8 @@ def sentence(error: Report, heard: Iterable[Report], properties: Settings) -> st
     match = _BROKER.match(cause.text)
     broker = match[1] if match else text(properties.get("bootstrap.servers"))
     said = scrubbed(_NOISE.sub("", cause.text).strip().rstrip("."), properties)
+    if "in state SSL_HANDSHAKE" in cause.text and "handshake" not in said:
+        said = f"SSL handshake failed: {said}"
     tell = _SENTENCES.get(cause.name, _unknown)
     return tell(f"Kafka broker {broker}", said, properties)
 
@@ -113,14 +124,9 @@ def _login(broker: str, said: str, properties: Settings) -> str:
 
 
 def _tls(broker: str, said: str, properties: Settings) -> str:
-    if "certificate verify failed" in said:  # the library does not tell the two apart
-        return (
-            f"the certificate of {broker} cannot be verified: an authority signed it that we do "
-            "not trust, or it was made for another host. "
-            "Check 'properties.ssl.truststore.location' or 'properties.ssl.ca.location', "
-            "and the hosts in 'properties.bootstrap.servers'."
-        )
-    if "certificate required" in said or "bad certificate" in said or "unknown ca" in said:
+    if "certificate verify failed" in said:
+        return _unverified(broker, doubt(broker.rpartition(" ")[2], properties))
+    if _dislikes_our_certificate(said):
         return (
             f"{broker} did not accept our certificate: {said}. Check "
             "'properties.ssl.keystore.location' or 'properties.ssl.certificate.location'."
@@ -131,14 +137,29 @@ def _tls(broker: str, said: str, properties: Settings) -> str:
     )
 
 
+_CHECKS = {
+    Doubt.AUTHORITY: "Check 'properties.ssl.truststore.location' or 'properties.ssl.ca.location'.",
+    Doubt.DATES: "Have it renewed, or this machine's clock set.",
+    Doubt.HOST: "Check the hosts in 'properties.bootstrap.servers'.",
+}
+
+
+def _unverified(broker: str, why: Doubt | None) -> str:
+    told = f"the certificate of {broker} cannot be verified"
+    if why is not None:
+        return f"{told}: {why.value}. {_CHECKS[why]}"
+    return f"{told}: {', or '.join(each.value for each in Doubt)}. {' '.join(_CHECKS.values())}"
+
+
 def _unresolved(broker: str, said: str, properties: Settings) -> str:
     return f"{broker} has no address: {said}. Check 'properties.bootstrap.servers'."
 
 
 def _silent(broker: str, said: str, properties: Settings) -> str:
-    if "SSL" in said:
+    greeted = "Disconnected" in said and "handshake" not in said
+    if "SSL" in said and not greeted:
         return _tls(broker, said, properties)
-    if "Disconnected" in said:
+    if greeted:
         return (
             f"{broker} closed the connection before it answered. "
             "Check 'properties.security.protocol': the port may want TLS or a login."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -37,6 +38,45 @@ def store_problems(given: Settings) -> Iterator[Problem]:
 def store_settings(given: Settings) -> dict[str, str | Secret]:
     """Translate both stores; reads the files, so it is called where the client runs."""
     return {**_key_settings(given), **_trust_settings(given)}
+
+
+_WRITTEN = {
+    "ssl.key.location": "ssl.keystore.location",
+    "ssl.certificate.location": "ssl.keystore.location",
+    "ssl.key.pem": "ssl.keystore.key",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+}
+"""What users may have written instead of a setting of the C library."""
+
+
+def store_trouble(key: str, told: str, given: Settings) -> Problem | None:
+    """What a client found wrong with a key or a certificate, in words; None if it has better ones.
+
+    The C library repeats the codes of another one, which few can read.
+    """
+    written = key if given.get(key) else _WRITTEN.get(key, key)
+    value, password = text(given.get(written)), given.get("ssl.key.password")
+    in_file = written.endswith(".location")
+    what = f"'{value}'" if in_file else "it"
+    if in_file and _head(value) is None:
+        trouble = f"{what} cannot be read on this machine"
+    elif "mac verify failure" in told:
+        trouble = f"{what} cannot be opened with 'properties.ssl.keystore.password'"
+    elif "key values mismatch" in told:
+        trouble = "the key is not the one of the certificate"
+    elif key.startswith("ssl.key.") and "ENCRYPTED" in (_content(value) if in_file else value):
+        trouble = (
+            f"the key cannot be opened with 'properties.ssl.key.password'; {what} has another one"
+            if password
+            else f"the key in {what} is encrypted; set 'properties.ssl.key.password'"
+        )
+    elif re.search("no certificate or crl found|no start line", told):
+        trouble = f"{what} holds no {'key' if key.startswith('ssl.key.') else 'certificate'} in PEM"
+    else:
+        return None
+    return Problem(f"properties.{written}", trouble)
 
 
 def _key_settings(given: Settings) -> dict[str, str | Secret]:
@@ -98,6 +138,10 @@ def _head(location: str) -> bytes | None:
             return content.read(4)
     except OSError:
         return None
+
+
+def _content(location: str) -> str:
+    return Path(location).read_text(encoding="utf-8", errors="replace")
 
 
 def _refuse(store: str, trouble: str) -> OptionError:
