@@ -1,5 +1,6 @@
 """A gate before the real registry: it asks for credentials, fails on demand, and remembers."""
 
+import contextlib
 import http.server
 import ssl
 import threading
@@ -67,11 +68,22 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def gate(schema_registry):
-    """A gate anybody may pass, until its `answer` is set."""
-    with Gate(schema_registry.url) as server:
-        yield server
-        server.shutdown()
+def gates(schema_registry):
+    """Makes gates anybody may pass, until their `answer` is set."""
+    with contextlib.ExitStack() as opened:
+
+        def make():
+            server = opened.enter_context(Gate(schema_registry.url))
+            opened.callback(server.shutdown)
+            return server
+
+        yield make
+
+
+@pytest.fixture
+def gate(gates):
+    """One such gate."""
+    return gates()
 
 
 @pytest.fixture

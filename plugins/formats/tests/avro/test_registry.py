@@ -5,17 +5,21 @@ import gzip
 import json
 import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
-from streamcore import ConnectionFailed, OptionError, Secret
+from streamcore import ConnectionFailed, OptionError, RecordError, Secret
 from streamcore.testing import decode, encode
+from streamcore.testing.codec import build
+from streamcore.testing.ledger import scenario
 from streamcore.testing.services.registry import SchemaRegistry
 from streamcore.types import arrow_schema
 from streamcore_formats.avro import client
@@ -287,6 +291,124 @@ def test_a_registry_that_restarts_is_waited_for():
         assert read(own.url, messages) == ROWS
 
 
+def said(handler, *headers):
+    """The head of an answer; its body is up to the caller."""
+    handler.send_response(200)
+    for name, value in headers:
+        handler.send_header(name, value)
+    handler.end_headers()
+
+
+class Troubles:
+    """What may become of a registry, by name: how it answers then, and what is told of that."""
+
+    def __init__(self, elsewhere, megabytes):
+        self.over, self.taken, self._megabytes = threading.Event(), 0, megabytes
+        target = f"{elsewhere.url}/schemas"
+        self.all = {
+            "starts": (lambda _: (503, {}, b""), r"did not answer for \d+ s \(HTTP status 503\)"),
+            "is gone": (self.hang_up, r"did not answer for \d+ s \(ConnectError"),
+            "hangs up": (self.hang_up, r"did not answer for \d+ s \(\w+(Error|Disconnect)"),
+            "is silent": (self.silence, r"did not answer for \d+ s \(ReadTimeout"),
+            "drips": (self.drip, r"took more than \d+ s to send one answer"),
+            "floods": (self.flood, "sent more than 16 MiB in one answer"),
+            "redirects": (
+                lambda _: (307, {"Location": target}, b""),
+                "It redirects elsewhere, which is not followed",
+            ),
+            "is a page": (lambda _: (200, {}, b"<html>login</html>"), "did not answer in JSON"),
+            "lies": (
+                lambda _: (200, {}, b'{"schema":"{\\"type\\":\\"nonsense\\"}"}'),
+                r"schema id \d+: the schema: unknown type 'nonsense'",
+            ),
+        }
+
+    def hang_up(self, handler):
+        raise ConnectionAbortedError
+
+    def silence(self, handler):
+        self.over.wait(300)
+        raise ConnectionAbortedError
+
+    def drip(self, handler):
+        said(handler, ("Content-Length", "100000"))
+        while not self.over.wait(0.1):
+            handler.wfile.write(b" ")
+        raise ConnectionAbortedError
+
+    def flood(self, handler):
+        said(handler, ("Content-Length", str(self._megabytes << 20)))
+        for _ in range(self._megabytes):
+            handler.wfile.write(b" " * (1 << 20))
+            self.taken += 1
+        raise ConnectionAbortedError
+
+
+@scenario(
+    27,
+    small={"messages": 1_000, "megabytes": 20},
+    full={"messages": 100_000, "megabytes": 200},
+)
+def test_known_schemas_flow_and_others_are_refused_whatever_becomes_of_the_registry(
+    gates, schema_registry, subject, scale, monkeypatch
+):
+    options = {"bearer-auth.token": "t0k3n-of-ours"}
+    if not scale.soak:
+        monkeypatch.setattr(client, "PATIENCE", 1.0)
+        monkeypatch.setattr(client, "_LONGEST_ANSWER", 1.0)
+        options["properties.timeout"] = "0.5"
+    rows = [{"a": number} for number in range(scale.messages)]
+    at = {"url": schema_registry.url, "subject": subject}
+    known = encode("avro-confluent", SCHEMA, rows, at)
+    newer = arrow_schema({"b": "BIGINT", "a": "INT"})
+    late = encode("avro-confluent", newer, [{"b": 1, "a": 2}], {**at, "subject": f"{subject}-2"})
+
+    def flow(gate):
+        """Every task has a decoder of its own; what is known is known to the process."""
+        for first in range(0, scale.messages, 5_000):
+            decoder = build("avro-confluent", {"url": gate.url, **options}).decoder(SCHEMA)
+            decoded = decoder.decode(known[first : first + 5_000])
+            assert not decoded.rejected
+            assert decoded.rows.to_pylist() == rows[first : first + 5_000]
+
+    def refused(gate):
+        began = time.monotonic()
+        with pytest.raises((ConnectionFailed, RecordError)) as error:
+            read(gate.url, late, **options)
+        return time.monotonic() - began, error
+
+    elsewhere = gates()
+    troubles = Troubles(elsewhere, scale.megabytes)
+    met = {name: gates() for name in troubles.all}
+    for name, gate in met.items():
+        assert read(gate.url, known[:1], **options) == rows[:1]
+        gate.answer, _ = troubles.all[name]
+    met["is gone"].shutdown()
+    met["is gone"].server_close()
+    with ThreadPoolExecutor(len(met)) as asking:
+        asked = {name: asking.submit(refused, gate) for name, gate in met.items()}
+        for gate in met.values():
+            flow(gate)
+        waited_for = {name for name, each in asked.items() if not each.done()}
+        refusals = {name: each.result() for name, each in asked.items()}
+    troubles.over.set()
+
+    for name, (seconds, error) in refusals.items():
+        told = str(error.value)
+        assert seconds < scale.bound(60), name
+        assert re.search(troubles.all[name][1], told), told
+        assert met[name].url in told or error.type is RecordError, told
+        assert "t0k3n" not in told
+    assert elsewhere.requests == []
+    if scale.soak:
+        assert troubles.taken < 40, "megabytes in the buffers of sockets included"
+        assert {"starts", "is gone", "is silent"} <= waited_for, "known schemas waited for others"
+    for gate in (met["starts"], met["is silent"], met["redirects"], met["floods"]):
+        gate.answer = lambda _: None
+        assert read(gate.url, late, **options) == [{"a": 2}]
+    scale.measured["slowest refusal"] = f"{max(s for s, _ in refusals.values()):.0f} s"
+
+
 # --- asking no more than needed -----------------------------------------------------------
 
 
@@ -309,6 +431,28 @@ def test_an_unknown_id_is_asked_for_once_in_a_while(gate, monkeypatch):
     monkeypatch.setattr(client, "_FORGET_UNKNOWN", 0.0)
     decoder.decode([message])
     assert len(gate.requests) > 1
+
+
+def test_a_known_schema_is_at_hand_while_another_is_asked_for(gate, schema_registry, subject):
+    messages = write(gate.url, subject)
+    assert read(gate.url, messages) == ROWS
+    options = {"url": schema_registry.url, "subject": f"{subject}-2"}
+    others = encode("avro-confluent", arrow_schema({"b": "INT", "a": "INT"}), [{"a": 3}], options)
+    asked, go_on = threading.Event(), threading.Event()
+    waited = []
+
+    def answer(handler):
+        asked.set()
+        waited.append(go_on.wait(5))
+
+    gate.answer = answer
+    with ThreadPoolExecutor(1) as other:
+        found = other.submit(read, gate.url, others)
+        assert asked.wait(30)
+        assert read(gate.url, messages) == ROWS
+        go_on.set()
+        assert found.result() == [{"a": 3}]
+    assert waited == [True]
 
 
 # --- answers nobody asked for -------------------------------------------------------------

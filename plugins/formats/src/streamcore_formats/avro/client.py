@@ -28,6 +28,8 @@ PATIENCE = 60.0
 _ONE_CALL = 10.0
 _LONGEST_WAIT = 5.0
 _LARGEST_ANSWER = 16 << 20
+_LONGEST_ANSWER = 30.0
+"""Seconds from the head of an answer to its end; the client bounds only each silence in it."""
 _FORGET_UNKNOWN = 30.0
 _MOST_KNOWN = 10_000
 _MOST_REFERENCES = 100
@@ -84,6 +86,9 @@ class Registry:
 
     def schema(self, identifier: int) -> Type:
         """The schema of this id; raises UnknownSchema, or ConnectionFailed after `PATIENCE`."""
+        known = self._types.get(identifier)
+        if known is not None:  # without the lock: somebody may be waiting for another one
+            return known
         with self._lock:
             if identifier in self._types:
                 return self._types[identifier]
@@ -169,13 +174,14 @@ class Registry:
         patience = PATIENCE if patience is None else patience
         start, wait = time.monotonic(), 0.1
         while True:
+            began = time.monotonic()
             try:
                 return call()
             except SchemaRegistryError as error:
                 if error.http_status_code not in _AWAY:
                     raise
                 trouble = f"HTTP status {error.http_status_code}"
-            except _TooLarge as error:
+            except _BadAnswer as error:
                 raise ConnectionFailed(f"schema registry '{self.shown_url}' {error}") from None
             except (self._http.HTTPError, OAuthTokenError) as error:
                 trouble = f"{type(error).__name__}: {error}"
@@ -190,8 +196,9 @@ class Registry:
                     f"schema registry '{self.shown_url}' did not answer in JSON ({error}). "
                     "Check that 'url' is the base of the registry's API."
                 ) from None
-            away = time.monotonic() - start
-            if away + wait > patience:
+            now = time.monotonic()
+            away, took = now - start, now - began
+            if away + wait + took > patience:  # silence is likely to last as long again
                 waited = f" for {away:.0f} s" if patience else ""
                 raise ConnectionFailed(
                     f"schema registry '{self.shown_url}' did not answer{waited} "
@@ -218,8 +225,8 @@ def _make_room(known: dict[int, Any]) -> None:
         known.clear()
 
 
-class _TooLarge(Exception):  # noqa: N818 - says what the answer was
-    """An answer nobody should keep in memory."""
+class _BadAnswer(Exception):  # noqa: N818 - says what the answer was
+    """An answer nobody should keep in memory, or wait for."""
 
 
 def _restrain(client: SchemaRegistryClient, token: Secret | None) -> Any:
@@ -235,17 +242,19 @@ def _restrain(client: SchemaRegistryClient, token: Secret | None) -> Any:
         session.headers["Authorization"] = f"Bearer {token.reveal()}"
 
     class Capped(library.SyncByteStream):  # type: ignore[misc,name-defined] # chosen at run time
-        """The body of an answer, cut off where it gets too large."""
+        """The body of an answer, cut off where it gets too large or takes too long."""
 
         def __init__(self, stream: Any) -> None:
             self.stream = stream
 
         def __iter__(self) -> Iterator[bytes]:
-            size = 0
+            size, end = 0, time.monotonic() + _LONGEST_ANSWER
             for chunk in self.stream:
                 size += len(chunk)
                 if size > _LARGEST_ANSWER:
-                    raise _TooLarge(f"sent more than {_LARGEST_ANSWER >> 20} MiB in one answer")
+                    raise _BadAnswer(f"sent more than {_LARGEST_ANSWER >> 20} MiB in one answer")
+                if time.monotonic() > end:
+                    raise _BadAnswer(f"took more than {_LONGEST_ANSWER:g} s to send one answer")
                 yield chunk
 
         def close(self) -> None:
@@ -253,7 +262,7 @@ def _restrain(client: SchemaRegistryClient, token: Secret | None) -> Any:
 
     def bound(response: Any) -> None:
         if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise _TooLarge("sent a compressed answer, though asked not to")
+            raise _BadAnswer("sent a compressed answer, though asked not to")
         response.stream = Capped(response.stream)
 
     session.event_hooks = {"response": [bound]}
