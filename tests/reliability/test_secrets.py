@@ -20,10 +20,12 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
@@ -34,11 +36,13 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from streamcore import ConnectionFailed
+from streamcore import Column, ConnectionFailed, Table
+from streamcore.registry import installed
 from streamcore.testing.ledger import scenario
-from streamcore.testing.services import SecureKafkaBroker
+from streamcore.testing.services import KinesisEmulator, SecureKafkaBroker, Sts
 from streamcore.testing.services.certificates import Authority
 from streamcore.testing.services.kafka import unique_name
+from streamcore.testing.services.kinesis.address import ACCOUNT
 from streamcore.testing.services.listening import family, listeners
 from streamcore.testing.services.process import free_port
 from streamcore_kafka import client
@@ -504,7 +508,41 @@ def set_password(broker, user, password):
         future.result()
 
 
-@scenario(35, small={"rotations": 1}, full={"rotations": 20})
+class Running:
+    """A query that writes batch after batch, and is started anew after it was refused."""
+
+    def __init__(self, writer, scale):
+        self._writer, self._scale = writer, scale
+        self._batch = self._run = 0
+
+    def step(self):
+        self._writer.write(self._batch, 5, run=f"run-{self._run}")
+        self._batch += 1
+
+    def refused(self, match):
+        """Its next batch fails soon; what is told of that."""
+        began = time.monotonic()
+        with pytest.raises(ConnectionFailed, match=match) as refused:
+            self.step()
+        assert time.monotonic() - began < self._scale.bound(60)
+        self._run += 1
+        return str(refused.value)
+
+    def through_rotations(self):
+        """Yield the number of each rotation in its time, with batches in between."""
+        began = time.monotonic()
+        for rotation in range(1, self._scale.rotations + 1):
+            due = began + 60 * self._scale.minutes * rotation / self._scale.rotations
+            self.step()
+            while (left := due - time.monotonic()) > 0:
+                time.sleep(min(left, 10))
+                self.step()
+            yield rotation
+        self.step()
+        self._writer.verify(self._scale.seed)
+
+
+@scenario(35, small={"rotations": 1, "minutes": 0}, full={"rotations": 20, "minutes": 30})
 def test_a_password_that_was_changed_is_an_error_until_the_new_one_is_given(
     secure, a_writer, scale
 ):
@@ -513,22 +551,19 @@ def test_a_password_that_was_changed_is_an_error_until_the_new_one_is_given(
     old = "first"
     set_password(broker, "rotating", old)
     login_of = {**secured(broker, ""), "properties.delivery.timeout.ms": "30000"}
+    del login_of["properties.debug"]
 
     def options(password):
         return {**login_of, "properties.sasl.jaas.config": login("rotating", password)}
 
     writer = a_writer(broker, **options(old))
-    writer.write(0, 5)
-    for rotation in range(1, scale.rotations + 1):
+    running = Running(writer, scale)
+    for rotation in running.through_rotations():
         new = f"password-{rotation}"
         set_password(broker, "rotating", new)
-        with pytest.raises(ConnectionFailed, match="[Aa]uthentication") as refused:
-            writer.write(rotation, 5, run=f"run-{rotation}")
-        assert old not in str(refused.value)
+        assert old not in running.refused("[Aa]uthentication")
         writer.options |= options(new)
-        writer.write(rotation, 5, run=f"run-{rotation}-again")
         old = new
-    writer.verify(scale.seed)
 
 
 def present(broker, identity):
@@ -549,7 +584,12 @@ def present(broker, identity):
         assert time.monotonic() < deadline, "the broker shows its new certificate"
 
 
-@scenario(35, small={"rotations": 1}, full={"rotations": 20}, always=False)
+@scenario(
+    35,
+    small={"rotations": 1, "minutes": 0},
+    full={"rotations": 20, "minutes": 30},
+    always=False,
+)
 def test_a_certificate_of_another_authority_is_an_error_until_that_one_is_trusted(
     secure, a_writer, tmp_path, scale
 ):
@@ -557,16 +597,175 @@ def test_a_certificate_of_another_authority_is_an_error_until_that_one_is_truste
     options = {**secured(broker, canaries["login"]), "properties.delivery.timeout.ms": "30000"}
     del options["properties.debug"]
     writer = a_writer(broker, **options)
-    writer.write(0, 5)
+    running = Running(writer, scale)
     try:
-        for rotation in range(1, scale.rotations + 1):
+        for rotation in running.through_rotations():
             authority = Authority(tmp_path / str(rotation))
             present(broker, authority.issue("broker"))
-            with pytest.raises(ConnectionFailed, match="certificate") as refused:
-                writer.write(rotation, 5, run=f"run-{rotation}")
-            assert "properties.ssl.truststore.location" in str(refused.value)
+            assert "properties.ssl.truststore.location" in running.refused("certificate")
             writer.options["properties.ssl.truststore.location"] = str(authority.trust)
-            writer.write(rotation, 5, run=f"run-{rotation}-again")
-        writer.verify(scale.seed)
     finally:
         present(broker, broker.authority.issue("broker"))
+
+
+class Door(ThreadingHTTPServer):
+    """Before STS and Kinesis: sessions end after some seconds, and then nobody gets in with them.
+
+    Real ones last a quarter of an hour at least, and the emulator takes any.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, sts, kinesis, seconds):
+        super().__init__(("127.0.0.1", 0), _Doorkeeper)
+        self.sts, self.kinesis, self.seconds = sts, kinesis, seconds
+        self.gives, self.ends, self.turned_away = True, {}, 0
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __exit__(self, *details):
+        self.shutdown()
+        super().__exit__(*details)
+
+
+class _Doorkeeper(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        door, body = self.server, self.rfile.read(int(self.headers["Content-Length"]))
+        if "X-Amz-Target" not in self.headers:
+            return self._answer(*self._session(body))
+        if door.ends.get(self.headers["X-Amz-Security-Token"], 0) < time.time():
+            door.turned_away += 1
+            return self._answer(400, b'{"__type": "ExpiredTokenException", "message": "Over."}')
+        return self._answer(*self._asked(door.kinesis, body))
+
+    def _session(self, body):
+        if not self.server.gives:
+            code = b"<Code>AccessDenied</Code><Message>The role is not for you.</Message>"
+            return 403, b"<ErrorResponse><Error>" + code + b"</Error></ErrorResponse>"
+        status, told = self._asked(self.server.sts, body)
+        ends = time.time() + self.server.seconds
+        (token,) = re.findall(rb"<SessionToken>(.*?)</SessionToken>", told)
+        self.server.ends[token.decode()] = ends
+        moment = datetime.fromtimestamp(ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ").encode()
+        said = b"<Expiration>" + moment + b"</Expiration>"
+        return status, re.sub(rb"<Expiration>.*?</Expiration>", said, told)
+
+    def _asked(self, url, body):
+        ours = {"host", "content-length", "connection", "accept-encoding"}
+        headers = {key: text for key, text in self.headers.items() if key.lower() not in ours}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, body, headers)) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def _answer(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Streaming:
+    """A query that writes rows to a stream and reads them back, without Spark around it."""
+
+    TABLE = Table((Column("n", "BIGINT"),), "t")
+
+    def __init__(self, options):
+        connector = installed().build("connector", "kinesis", options)
+        self._writer = connector.writer(self.TABLE)
+        self._reader = connector.stream_reader(self.TABLE)
+        self._at = self._plain(self._reader.initialOffset())
+        self.written, self.rows = 0, []
+
+    @staticmethod
+    def _plain(offset):
+        return json.loads(json.dumps(offset))
+
+    def write(self, count=5):
+        numbers = list(range(self.written, self.written + count))
+        self._writer.write(iter([pa.RecordBatch.from_pydict({"n": numbers})]))
+        self.written += count
+
+    def read(self):
+        end = self._plain(self._reader.latestOffset(self._at, None))
+        if end != self._at:
+            batches = [
+                batch
+                for task in self._reader.partitions(self._at, end)
+                for batch in self._reader.read(task)
+            ]
+            self.rows += [row["n"] for batch in batches for row in batch.to_pylist()]
+            self._at = end
+
+    def read_for(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.read()
+            time.sleep(1)
+
+    def read_all(self):
+        deadline = time.monotonic() + 60
+        while len(self.rows) < self.written:
+            assert time.monotonic() < deadline, f"{len(self.rows)} of {self.written} rows"
+            self.read()
+            time.sleep(0.2)
+
+
+@scenario(
+    35,
+    small={"minutes": 1, "seconds": 30},
+    full={"minutes": 30, "seconds": 60},
+    always=False,
+)
+def test_sessions_of_a_minute_are_renewed_in_time_and_told_when_they_are_not_given(scale):
+    role = "arn:aws:iam::123456789012:role/reader"
+    with (
+        Sts() as sts,
+        KinesisEmulator() as emulator,
+        Door(sts.endpoint_url, emulator.endpoint_url, scale.seconds) as door,
+    ):
+        stream = unique_name("sessions")
+        emulator.create_stream(stream, 1)
+        region = emulator.client_kwargs["region_name"]
+        query = Streaming(
+            {
+                "stream.arn": f"arn:aws:kinesis:{region}:{ACCOUNT}:stream/{stream}",
+                "aws.region": region,
+                "aws.endpoint": door.url,
+                "aws.credentials.provider": "ASSUME_ROLE",
+                "aws.credentials.role.arn": role,
+                "aws.credentials.role.sessionName": "reader",
+                "aws.credentials.role.stsEndpoint": door.url,
+                "aws.credentials.role.provider.basic.accesskeyid": "id",
+                "aws.credentials.role.provider.basic.secretkey": "secret",
+                "format": "json",
+                "source.init.position": "TRIM_HORIZON",
+            }
+        )
+        end = time.monotonic() + 60 * scale.minutes
+        while time.monotonic() < end:
+            query.write()
+            query.read()
+            time.sleep(3)
+        query.read_all()
+        lives = 60 * scale.minutes / scale.seconds
+        assert lives <= len(door.ends) <= 3 * lives + 3
+        assert door.turned_away == 0
+        scale.measured["sessions"] = str(len(door.ends))
+
+        door.gives = False
+        with pytest.raises(ConnectionFailed) as refused:
+            query.read_for(scale.seconds + scale.bound(60))
+        assert f"role '{role}' could not be assumed: " in str(refused.value)
+        assert "AccessDenied" in str(refused.value)
+        door.gives = True
+        query.write()
+        query.read_all()
+        assert query.rows == list(range(query.written))
+        scale.measured["rows"] = str(query.written)

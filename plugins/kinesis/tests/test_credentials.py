@@ -373,8 +373,11 @@ def test_a_profile_whose_process_gives_keys_for_a_while_is_renewed(tmp_path, cle
     assert provider(**given).fetch(SCOPE).expires == until
 
 
-def test_credentials_are_renewed_before_they_expire():
+def test_credentials_are_renewed_before_they_expire_and_not_with_every_call():
     client = client_of(Short(), "us-east-1", "http://127.0.0.1:1")
-    before = len(fetched)
-    client._request_signer._credentials.get_frozen_credentials()
-    assert len(fetched) > before
+    credentials, before = client._request_signer._credentials, len(fetched)
+    credentials.get_frozen_credentials()
+    assert len(fetched) == before
+    credentials._expiry_time -= timedelta(seconds=20)
+    credentials.get_frozen_credentials()
+    assert len(fetched) == before + 1

@@ -6,7 +6,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -147,12 +147,14 @@ def _fetched(provider: CredentialProvider, scope: Mapping[str, str]) -> Any:
             "expiry_time": expires,
         }
 
+    # What lives no longer than that would be renewed with every call.
+    left = max(0.0, (first.expires - datetime.now(UTC)).total_seconds())
     return RefreshableCredentials.create_from_metadata(
         fetch(first),
         refresh_using=fetch,
         method="streamcore",
-        advisory_timeout=int(RENEW_BEFORE.total_seconds()),
-        mandatory_timeout=60,
+        advisory_timeout=int(min(RENEW_BEFORE.total_seconds(), left / 2)),
+        mandatory_timeout=int(min(60, left / 4)),
     )
 
 
