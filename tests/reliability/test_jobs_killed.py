@@ -9,10 +9,15 @@ import shutil
 import signal
 import time
 import uuid
+from collections import Counter
+from functools import partial
 
 import pytest
 from streamcore.testing.ledger import scenario
+from streamcore.testing.services.kafka.transactions import FENCED, ending_refused
 from streamcore.testing.services.listening import family, listeners
+from streamcore.testing.services.proxy import END_TXN
+from streamcore_kafka.planning import ROWS_PER_TASK
 
 POINTS = ("init", "begin", "produce", "marker", "commit", "committed", "batch")
 
@@ -74,24 +79,68 @@ def test_python_workers_killed_under_a_query_leave_it_alive(broker, bench, scale
     bench.verdict()
 
 
+def cuts(rows, pairs, dice):
+    """Numbers of tasks, and of those that have committed: none, one, … all but one."""
+    most = -(-rows // ROWS_PER_TASK)
+    every = [(tasks, done) for tasks in range(most, 1, -1) for done in range(tasks)]
+    return every[:pairs] if pairs > 1 else [dice.choice(every)]
+
+
+def states(broker, bench):
+    """What the broker says of the transaction of each task."""
+    stem = bench.copy.sink["sink.transactional-id-prefix"] + "-"
+    found = broker.transactions().items()
+    return {int(name[len(stem) :]): state for name, state in found if name.startswith(stem)}
+
+
+def cores_needed(committed):
+    """Cores with which the last of these tasks is run while all that wait for it hold one."""
+    return max(committed) - len(committed) + 2 if committed else 1
+
+
+def wait_until(condition, check=lambda: None, timeout=300):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        check()
+        assert time.monotonic() < deadline, f"nothing in {timeout} s"
+        time.sleep(0.05)
+
+
 @scenario(5, small={"rows": 50_000, "pairs": 1}, full={"rows": 100_000, "pairs": 10})
 def test_a_batch_cut_in_two_is_finished_with_another_parallelism(broker, bench, scale):
-    """Some tasks have committed, the rest is written by a successor with another parallelism."""
-    dice = random.Random(scale.seed)
-    for pair in range(scale.pairs):
-        before, after = dice.sample(range(1, 6), 2)
+    """Of its tasks some have committed, the others have asked for it when their driver is killed.
+
+    A successor with another parallelism writes the rest, and only then the broker is asked.
+    """
+    dice, told = random.Random(scale.seed), []
+    for tasks, done in cuts(scale.rows, scale.pairs, dice):
         each = bench(broker, partitions=6)
         each.copy.source["scan.max-rows-per-batch"] = str(scale.rows)
         each.ledger.send(scale.rows)
-        each.copy.master = f"local[{before}]"
-        each.copy.source["scan.parallelism"] = str(before)
-        each.copy.start("committed:kill" if pair % 2 == 0 else "commit:kill")
-        assert each.copy.wait() == 1, each.copy.said()[-2000:]
-        each.copy.master = f"local[{after}]"
-        each.copy.source["scan.parallelism"] = str(after)
+        each.copy.master = f"local[{tasks}]"
+        each.copy.source["scan.parallelism"] = str(tasks)
+        held = broker.proxy.hold_next(END_TXN, times=tasks - done, after=done)
+        each.copy.start()
+        cut = Counter({"CompleteCommit": done, "Ongoing": tasks - done})
+        wait_until(partial(held.wait, 0, tasks - done), each.copy.check)
+        wait_until(lambda each=each, cut=cut: Counter(states(broker, each).values()) == cut)
+        each.copy.signal(signal.SIGKILL)
+        assert each.copy.wait() == -signal.SIGKILL
+        found = states(broker, each)
+        assert Counter(found.values()) == cut, found
+
+        other = dice.choice([number for number in range(1, 7) if number != tasks])
+        committed = [task for task, state in found.items() if state == "CompleteCommit"]
+        each.copy.master = f"local[{max(other, cores_needed(committed))}]"
+        each.copy.source["scan.parallelism"] = str(other)
         each.copy.start()
         each.wait_for_all()
+        held.release()
+        assert held.wait_answered(count=tasks - done)
+        assert {ending_refused(*answer) for answer in held.answers} <= {*FENCED.values()}
         each.verdict()
+        told.append(f"{done} of {tasks}, then {other}")
+        scale.measured["committed of the tasks, then with"] = "; ".join(told)
 
 
 @scenario(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import time
+from collections import Counter
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import NewPartitions
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import NewPartitions, OffsetSpec
 from streamcore import DataLossError
 from streamcore.registry import installed
-from streamcore.testing.ledger import Ledger, scenario
+from streamcore.testing.ledger import Ledger, read_to_end, scenario
 from streamcore.testing.services.kafka import unique_name
 from streamcore_kafka.fetching import Fetcher
 from streamcore_kafka.progress import Range
@@ -44,14 +47,38 @@ def numbers(copy, log):
     return [path.name for path in (copy.checkpoint / log).iterdir() if path.name.isdigit()]
 
 
+def ends(broker, topic):
+    """How far each partition reaches."""
+    admin = broker.admin()
+    numbers = admin.list_topics(topic, 30).topics[topic].partitions
+    asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in numbers}
+    answers = admin.list_offsets(asked)
+    return {place.partition: answer.result().offset for place, answer in answers.items()}
+
+
+def told(copy, topic):
+    """How far each partition was read before it was gone, by what the job says of each."""
+    words = rf"topic '{topic}' partition (\d+) was read up to offset (\d+) and was deleted"
+    found = {(int(number), int(offset)) for number, offset in re.findall(words, copy.said())}
+    assert len(found) == len(dict(found)), f"two stories of one partition: {found}"
+    return dict(found)
+
+
 @scenario(16, small={"rows": 200, "cases": 2}, full={"rows": 10_000, "cases": 8})
 def test_a_topic_created_again_is_noticed_by_its_id(broker, bench, spark, scale):
-    """Longer or shorter than before, while the query runs or is stopped."""
+    """Longer or shorter than before, while the query runs or is stopped.
+
+    In a soak, what may go on is a process that says how far it had come. If it was stopped, there
+    were more rows: those that it says it has not read are lost, and no others.
+    """
     cases = [(longer, running) for longer in (True, False) for running in (False, True)]
+    gone = 0
     for number in range(scale.cases):
         longer, running = cases[number % len(cases)]
         tolerant = number % 2 == 1 if scale.cases < 8 else number >= 4
-        each = bench(broker, spark=spark)
+        heard = scale.soak and tolerant
+        each = bench(broker, spark=None if heard else spark)
+        topic, unread = each.ledger.topic, set()
         each.copy.source["scan.topic-partition-discovery.interval"] = "1 s"
         each.copy.source["scan.fail-on-data-loss"] = "false" if tolerant else "true"
         each.ledger.send(scale.rows)
@@ -61,17 +88,35 @@ def test_a_topic_created_again_is_noticed_by_its_id(broker, bench, spark, scale)
             if tolerant:
                 settle(each.copy)
             each.copy.kill()
+            if heard:
+                unread = only_sent(each.ledger, scale.rows // 4)
+        reached = ends(broker, topic)
         rewritten(each, broker, scale.rows * 2 if longer else scale.rows // 2)
         if not running:
             each.copy.start()
         if tolerant:
-            each.wait_for_all()
-            each.verdict()
+            each.live.wait_for(each.ledger.rows - len(unread), 300, each.copy.check)
+            each.verdict(unread=unread)
         else:
             assert each.copy.wait(scale.bound(60)) == 1
             said = each.copy.said()
-            assert f"topic '{each.ledger.topic}' partition" in said, said[:3000]
+            assert f"topic '{topic}' partition" in said, said[:3000]
             assert "'scan.fail-on-data-loss'" in said, said[:3000]
+        if heard:
+            read = told(each.copy, topic)
+            assert read.keys() == reached.keys()
+            assert sum(reached.values()) - sum(read.values()) == len(unread)
+            gone += len(unread)
+            scale.measured["gone and told"] = str(gone)
+
+
+def only_sent(ledger, count):
+    """Send rows that are gone before anybody reads them."""
+    before = Counter(ledger.sent)
+    ledger.send(count)
+    return {
+        (key, number) for key, sent in ledger.sent.items() for number in range(before[key], sent)
+    }
 
 
 @scenario(17, small={"rows": 500}, full={"rows": 100_000})
@@ -178,3 +223,90 @@ def test_an_aborted_tail_ends_a_batch_and_is_never_seen(broker, bench, spark, sc
     scale.measured["a tail of nothing else ended in"] = f"{seconds:.1f} s"
     bench.live.wait_for(bench.ledger.rows, 60)
     bench.verdict()
+
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.bytes": "1048576",
+    "segment.ms": "1000",
+    "min.cleanable.dirty.ratio": "0.001",
+    "max.compaction.lag.ms": "1000",
+}
+
+
+def compacted(broker, scale, partitions=2):
+    """A ledger of which a compacted topic keeps the last row of each key, and those rows.
+
+    A transaction makes the ends of the log: a row and a marker, which nobody is given.
+    """
+    topic = broker.create_topic(unique_name("compacted"), partitions, COMPACTED)
+    ledger = Ledger(broker.direct_servers, topic, seed=scale.seed)
+    ledger.send(scale.rows)
+    left = {(key, count - 1) for key, count in ledger.sent.items()}
+    time.sleep(1.5)  # what comes now opens another segment: the newest one is never compacted
+    last = Producer({"bootstrap.servers": broker.direct_servers, "transactional.id": topic})
+    last.init_transactions(30)
+    last.begin_transaction()
+    for number in range(partitions):
+        last.produce(topic, f'{{"key":"last{number}","seq":0}}'.encode(), b"last", number)
+        left.add((f"last{number}", 0))
+    last.commit_transaction(30)
+    deadline = time.monotonic() + 180
+    while len(rows := read_to_end(broker.direct_servers, topic)) > len(left):
+        assert time.monotonic() < deadline, f"{len(rows)} of {scale.rows} rows are still there"
+        time.sleep(1)
+    assert {row[:2] for row in rows} == left
+    return topic, left
+
+
+@scenario(19, small={"rows": 2_000}, full={"rows": 100_000}, always=False)
+def test_a_compacted_log_is_read_to_its_end_and_no_batch_waits_for_what_is_gone(
+    broker, bench, spark, scale
+):
+    """As a stream in batches full of holes, as one for what is there, and bounded."""
+    topic, left = compacted(broker, scale)
+    once, on = bench(broker, spark=spark), bench(broker, spark=spark)
+    for each in (once, on):
+        each.copy.source |= {"topic": topic, "properties.isolation.level": "read_committed"}
+    on.copy.source["scan.max-rows-per-batch"] = str(scale.rows // 20)
+    on.copy.start()
+    on.live.wait_for(len(left), 300, on.copy.check)
+    wait_for_position(on.copy, topic, ends(broker, topic))
+    on.copy.kill()
+    once.copy.start(once=True)
+    assert once.copy.wait(300) == 0
+    warm, cold = durations(once.copy), durations(on.copy)
+    assert len(cold) > 20
+    seconds = {"a stream, once": max(warm), "a stream, in batches": max(cold[1:])}
+    for each in (once, on):
+        final = read_to_end(broker.direct_servers, each.target)
+        assert sorted(row[:2] for row in final) == sorted(left)
+        assert sorted(row[:2] for row in each.live.stop()) == sorted(left)
+    for level in ("read_uncommitted", "read_committed"):
+        options = {**once.copy.source, "properties.isolation.level": level}
+        frame = spark.read.format("streamcore").options(**options).schema("key STRING, seq BIGINT")
+        began = time.monotonic()
+        assert sorted(map(tuple, frame.load().collect())) == sorted(left)
+        seconds[f"bounded, {level}"] = time.monotonic() - began
+    scale.measured["slowest batch"] = f"{max(seconds.values()):.1f} s"
+    assert max(seconds.values()) <= scale.bound(5), seconds
+
+
+def durations(copy):
+    """The seconds that each batch took; of a young Spark, the first one tells nothing."""
+    return [
+        batch.batchDuration / 1000 for batch in copy.query.recentProgress if batch.batchDuration
+    ]
+
+
+def wait_for_position(copy, topic, reach, timeout=120):
+    """Wait until a query has come to the ends of its topic."""
+    deadline = time.monotonic() + timeout
+    while True:
+        copy.check()
+        last = copy.query.lastProgress
+        at = json.loads(last.sources[0].endOffset)["offsets"][topic] if last else {}
+        if {int(number): offset for number, offset in at.items()} == reach:
+            return
+        assert time.monotonic() < deadline, f"at {at}, not {reach}, after {timeout} s"
+        time.sleep(0.1)
