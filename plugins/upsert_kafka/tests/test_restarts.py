@@ -1,5 +1,6 @@
 """A count of words that is killed in the middle ends as if nothing had happened."""
 
+import contextlib
 import json
 import os
 import random
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import functions as F
@@ -16,6 +18,7 @@ from streamcore.registry import installed
 from streamcore.spark.carrier import pack
 from streamcore.spark.types import spark_schema
 from streamcore.testing.ledger import scenario
+from streamcore.testing.services.listening import session_of
 
 KIND = Column("_row_kind", "STRING", metadata="row-kind", virtual=True)
 COLUMNS = (Column("id", "BIGINT", nullable=False), Column("word", "STRING"))
@@ -57,15 +60,21 @@ def latest(servers, topic):
             "bootstrap.servers": servers,
             "group.id": "check",
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 100,
             "isolation.level": "read_committed",
         }
     )
-    found = {}
-    for partition in consumer.list_topics(topic).topics[topic].partitions:
-        consumer.assign([TopicPartition(topic, partition, 0)])
-        while (message := consumer.poll(10.0)) is not None and message.error() is None:
-            value = message.value()
-            found[json.loads(message.key())["word"]] = value and json.loads(value)["n"]
+    partitions = list(consumer.list_topics(topic).topics[topic].partitions)
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    found, ended = {}, 0
+    while ended < len(partitions):
+        message = consumer.poll(60)
+        assert message is not None, "the topic gives no end"
+        if message.error():
+            ended += 1
+            continue
+        value = message.value()
+        found[json.loads(message.key())["word"]] = value and json.loads(value)["n"]
     consumer.close()
     return found
 
@@ -88,7 +97,7 @@ def count_words(kafka, kafka_topic, tmp_path, guarantee, dice, rows):
         source=source,
         target=target,
         servers=servers,
-        batch=max(400, rows // 20),
+        batch=max(1000, rows // 20),
         guarantee=guarantee.format(target=target),
     )
     words = [f"word-{dice.randrange(50)}" for _ in range(rows)]
@@ -101,7 +110,6 @@ def count_words(kafka, kafka_topic, tmp_path, guarantee, dice, rows):
         produce(servers, source, words[1000:])  # so that there is something to be killed in
         time.sleep(dice.random())
         stop(job)
-        time.sleep(3)  # workers notice a little later that the job is gone
         job = start(script, tmp_path)
         wait_until(lambda: latest(servers, target) == expected, job, tmp_path)
     finally:
@@ -141,10 +149,20 @@ def start(script, home):
 
 
 def stop(job):
-    """All at once, as when a machine loses its power."""
+    """All at once, as when a machine loses its power; workers notice a little later."""
     if job.poll() is None:
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
+    deadline = time.monotonic() + 60
+    while any(map(runs, session_of(job.pid))):
+        assert time.monotonic() < deadline, "workers outlive their job"
+        time.sleep(0.1)
+
+
+def runs(pid):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""  # empty: dead, but not buried
+    return False
 
 
 @scenario(3, small={"keys": 10_000}, full={"keys": 1_000_000}, always=False)
