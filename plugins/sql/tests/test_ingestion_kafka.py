@@ -164,7 +164,7 @@ def test_a_job_that_is_killed_goes_on_and_writes_every_change_once(
         kafka.create_topic(f"{prefix}.{table}", 2, {})
     changes = [
         change(table, "c", None, {"id": number, "text": f"{table} {number}"})
-        for number in range(400)
+        for number in range(250)
         for table in TABLES
     ]
     send(kafka, source, changes)
@@ -210,8 +210,8 @@ def test_a_job_that_is_killed_goes_on_and_writes_every_change_once(
 
     for table in TABLES:
         found = [value for _, value, _ in received(kafka, f"{prefix}.{table}")]
-        assert len(found) == 400
-        assert {value["id"] for value in found} == set(range(400))
+        assert len(found) == 250
+        assert {value["id"] for value in found} == set(range(250))
 
 
 def test_changes_become_debezium_messages_with_rules_applied(run, kafka, kafka_topic):
