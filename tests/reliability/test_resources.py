@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import resource
@@ -12,11 +13,13 @@ import sys
 import time
 from pathlib import Path
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from streamcore import StreamcoreError
 from streamcore.testing.codec import build
-from streamcore.testing.ledger import scenario
+from streamcore.testing.ledger import Ledger, scenario
 from streamcore.testing.services.kafka import unique_name
 from streamcore.types import arrow_schema
+from streamcore_sql import Session
 
 MOST_MEGABYTES = 256
 PAGE = resource.getpagesize() / 2**20
@@ -156,39 +159,141 @@ def removed(path, dice):
     path.unlink()
 
 
+DAMAGES = (truncated, flipped, removed)
+
+
+def chosen(folder, turn, dice):
+    """A file of a checkpoint: each kind of them in turn, and of a kind the newest or any."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size]
+    kinds = {}
+    for path in sorted(files, key=lambda path: (path.stat().st_mtime_ns, path)):
+        kinds.setdefault((path.relative_to(folder).parts[0], path.suffix), []).append(path)
+    alike = kinds[sorted(kinds)[turn % len(kinds)]]
+    return alike[-1] if dice.random() < 0.5 else dice.choice(alike)
+
+
+class Job:
+    """A job as `streamcore run --once` runs it, and its checkpoint."""
+
+    def __init__(self, spark, home, target, script):
+        self._spark, self._home, self._script = spark, home, script
+        self.checkpoint = home / target
+
+    def run(self):
+        """Why it was refused; nothing if it was not."""
+        session = Session(self._spark, name="job", checkpoint=str(self._home), once=True)
+        try:
+            session.execute(self._script)
+        except StreamcoreError as error:
+            return str(error)
+        return ""
+
+
+def damage_again_and_again(job, scale, before, after):
+    """Damage a file before each run: it goes on, or is refused and goes on once that is mended.
+
+    `before` each run there is more to read, and `after` it all that must have been written.
+    """
+    dice, kept, refused = random.Random(scale.seed), job.checkpoint.with_name("kept"), []
+    for number in range(scale.damages):
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(job.checkpoint, kept)
+        path, damage = chosen(job.checkpoint, scale.seed + number // 3, dice), DAMAGES[number % 3]
+        what = f"{path.relative_to(job.checkpoint)} {damage.__name__}"
+        damage(path, dice)
+        before()
+        began = time.monotonic()
+        told = job.run()
+        if told:
+            refused.append(what)
+            assert time.monotonic() - began < scale.bound(60), what
+            assert str(job.checkpoint) in told, f"{what}: {told}"
+            assert "\tat " not in told, f"{what}: {told}"
+            shutil.rmtree(job.checkpoint)
+            shutil.copytree(kept, job.checkpoint)
+            assert job.run() == "", what
+        after(what)
+    scale.measured["refused"] = f"{len(refused)} of {scale.damages}"
+
+
+def table(name, columns, options):
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
+    return f"CREATE TABLE {name} ({columns}) WITH ({listed});\n"
+
+
+ROWS = "key STRING, seq BIGINT, pad STRING"
+
+
 @scenario(34, small={"rows": 300, "damages": 3}, full={"rows": 2_000, "damages": 60})
 def test_a_damaged_checkpoint_goes_on_exactly_or_is_refused(broker, bench, spark, scale, tmp_path):
     """Whatever becomes of a file, no row is written twice and none is passed over."""
-    dice = random.Random(scale.seed)
     bench = bench(broker, partitions=1, spark=spark)
     bench.copy.source["scan.max-rows-per-batch"] = str(scale.rows)
+    tables = table("rows_in", ROWS, bench.copy.source) + table("copy", ROWS, bench.copy.sink)
+    job = Job(spark, tmp_path, "copy", f"{tables} INSERT INTO copy SELECT * FROM rows_in;")
     for _ in range(2):
         bench.ledger.send(scale.rows)
-        bench.copy.start(once=True)
-        assert bench.copy.wait() == 0
-    kept, refused = tmp_path / "kept", 0
-    for number in range(scale.damages):
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(bench.copy.checkpoint, kept)
-        files = sorted(path for path in bench.copy.checkpoint.rglob("*") if path.stat().st_size)
-        files = [path for path in files if path.is_file() and not path.name.endswith(".crc")]
-        damage = (truncated, flipped, removed)[number % 3]
-        damage(dice.choice(files), dice)
-        bench.ledger.send(scale.rows)
-        try:
-            bench.copy.start(once=True)
-            failed = bench.copy.wait() != 0
-        except Exception as error:  # some damage is noticed before the query starts
-            failed = bool(str(error))
-        if failed:
-            refused += 1
-            shutil.rmtree(bench.copy.checkpoint)
-            shutil.copytree(kept, bench.copy.checkpoint)
-            bench.copy.start(once=True)
-            assert bench.copy.wait() == 0, bench.copy.said()[:3000]
-        bench.live.wait_for(bench.ledger.rows, 120)
+        assert job.run() == ""
+    damage_again_and_again(
+        job,
+        scale,
+        before=lambda: bench.ledger.send(scale.rows),
+        after=lambda _: bench.live.wait_for(bench.ledger.rows, 120),
+    )
     bench.verdict()
-    scale.measured["refused"] = f"{refused} of {scale.damages}"
+
+
+def latest(servers, topic):
+    """The last count of each key, as other clients see it."""
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": "check", "enable.partition.eof": True}
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    counts = {}
+    while (message := consumer.poll(30.0)) is not None and message.error() is None:
+        row = json.loads(message.value())
+        counts[row["key"]] = row["n"]
+    consumer.close()
+    return counts
+
+
+@scenario(34, small={"rows": 200, "damages": 3}, full={"rows": 1_000, "damages": 60}, always=False)
+def test_damaged_state_counts_on_exactly_or_is_refused(broker, spark, scale, tmp_path):
+    """The same with what a query keeps of the rows it has read: no count is ever wrong."""
+    servers, source, target = broker.direct_servers, unique_name("words"), unique_name("counts")
+    broker.create_topic(source, 1)
+    broker.create_topic(target, 1)
+    ledger = Ledger(servers, source, seed=scale.seed)
+    read = {
+        "connector": "kafka",
+        "topic": source,
+        "properties.bootstrap.servers": servers,
+        "scan.startup.mode": "earliest-offset",
+        "format": "json",
+    }
+    written = {
+        "connector": "upsert-kafka",
+        "topic": target,
+        "properties.bootstrap.servers": servers,
+        "key.format": "json",
+        "value.format": "json",
+        "sink.delivery-guarantee": "exactly-once",
+        "sink.transactional-id-prefix": target,
+    }
+    keyed = "key STRING, n BIGINT, PRIMARY KEY (key) NOT ENFORCED"
+    tables = table("words", ROWS, read) + table("counts", keyed, written)
+    counting = "INSERT INTO counts SELECT key, COUNT(*) FROM words GROUP BY key;"
+    job = Job(spark, tmp_path, "counts", tables + counting)
+
+    def counted(what):
+        assert latest(servers, target) == ledger.sent, what
+
+    for _ in range(2):
+        ledger.send(scale.rows)
+        assert job.run() == ""
+    counted("nothing yet")
+    assert any(job.checkpoint.glob("state/0/*/*.zip")), "there are files of state"
+    damage_again_and_again(job, scale, before=lambda: ledger.send(scale.rows), after=counted)
 
 
 @scenario(29, small={"messages": 30}, full={"messages": 2_000}, always=False)

@@ -2,7 +2,7 @@
 
 import pytest
 from streamcore_sql import parse
-from streamcore_sql.failures import located, message_of
+from streamcore_sql.failures import located, message_of, with_checkpoint
 
 OURS = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted, stage failure:
 Task 0 in stage 1.0 failed 1 times: org.apache.spark.api.python.PythonException: Traceback (most
@@ -69,6 +69,71 @@ def test_the_last_of_our_own_errors_wins_over_what_wraps_it():
     outer = RuntimeError("[STREAM_FAILED] the query failed")
     outer.__cause__ = inner
     assert message_of(outer).startswith("topic 't' partition 0 offset 5")
+
+
+REFUSED = """Traceback (most recent call last):
+  File "tickets.py", line 1, in check
+streamcore_kafka.tickets.TransactionRefused: batch 3 is over; batch 4 is there
+\tat org.apache.spark.Foo(Foo.scala:1)"""
+
+
+STATE = """An exception was raised by the Python Proxy: Traceback (most recent call last):
+  File "write_batch.py", line 1, in __call__
+py4j.protocol.Py4JJavaError: An error occurred while calling o250.save.
+: org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.
+\tat org.apache.spark.Foo(Foo.scala:1)
+Caused by: org.apache.hadoop.fs.ChecksumException: Checksum error: file:/{}/state/2.zip at 15
+\tat org.apache.hadoop.Foo(Foo.java:1)
+\t... 7 more
+"""
+START = """An error occurred while calling o12.start.
+: com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input
+\tat org.apache.spark.sql.execution.streaming.StreamMetadata$.read(StreamMetadata.scala:1)"""
+
+
+class Java(Exception):
+    """An error of Spark's, with where it came from."""
+
+    def __init__(self, text, stack):
+        super().__init__(text)
+        self._stackTrace = stack
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError(REFUSED), "batch 3 is over; batch 4 is there. The checkpoint is in '/kept'."),
+        (
+            RuntimeError("Failed to read log file file:/kept/offsets/3. Incomplete log file"),
+            "Failed to read log file file:/kept/offsets/3. Incomplete log file",
+        ),
+        (
+            Java("Unexpected end-of-input.", "at org.json4s.Foo\n at StreamMetadata$.read(a:1)"),
+            "Unexpected end-of-input. The checkpoint is in '/kept'.",
+        ),
+        (
+            RuntimeError(STATE.format("kept")),
+            "ChecksumException: Checksum error: file:/kept/state/2.zip at 15",
+        ),
+        (
+            RuntimeError(STATE.format("local")),
+            "ChecksumException: Checksum error: file:/local/state/2.zip at 15. The checkpoint is "
+            "in '/kept'.",
+        ),
+        (
+            RuntimeError(START),
+            "JsonEOFException: Unexpected end-of-input. The checkpoint is in '/kept'.",
+        ),
+        (Java("Division by zero.", "at StateStoreRDD.compute(a:1)"), "Division by zero."),
+        (
+            RuntimeError(OURS.split(". Set")[0]),
+            "topic 't' partition 0 offset 5: 'x' is not a number",
+        ),
+    ],
+)
+def test_a_failure_of_a_checkpoint_is_told_with_its_folder(error, told):
+    assert with_checkpoint(error, "file:///kept") == told
+    assert with_checkpoint(error, None) == message_of(error)
 
 
 class Said(Exception):

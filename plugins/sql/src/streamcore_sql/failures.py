@@ -20,9 +20,15 @@ _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
 _JAVA = re.compile(
     r"\n\s*(?:at [\w$.]+\(|\.\.\. \d+ (?:more|elided)|Driver stacktrace|JVM stacktrace)"
 )
+_CALLED = "An error occurred while calling "
+_FROM_JAVA = re.compile(rf"(?m)^(?:Caused by|{_CALLED}[\w.]+\n): (?:[\w$]+\.)*([\w$]+): (?=\S)")
 _SOURCES = re.compile(
     r"There are \[(\d+)\] sources in the checkpoint offsets and now there are \[(\d+)\]"
 )
+_REMEMBERED = re.compile(r"(?i)checkpoint|checksum|state ?store|snapshot|changelog|log file")
+"""What Spark says of the files of a checkpoint."""
+_REMEMBERING = re.compile(r"MetadataLog|StreamMetadata|OffsetSeq|CommitLog|RocksDB|CheckpointFile")
+"""Where it reads and writes them."""
 _PLAN = re.compile(r";\n(?=['~!]?\w)")
 _PREFIX = re.compile(r"\b_q\d+_")
 _NONE: Mapping[str, SqlError] = MappingProxyType({})
@@ -114,18 +120,53 @@ def message_of(error: BaseException) -> str:
         tail = text[text.rindex("Traceback (most recent call last)") :]
         if raised := list(_RAISED.finditer(tail)):
             last = raised[-1]
-            return _tidy(f"{last[1]}: {tail[last.end() :]}")
+            return _java_cause(tail) or _tidy(f"{last[1]}: {tail[last.end() :]}")
     text = text.split("=== Streaming Query ===")[0]
-    return _tidy(text)
+    return _java_cause(text) or _tidy(text)
+
+
+def _java_cause(text: str) -> str:
+    """The last cause of what Java says to Python; empty where it is not Java that speaks."""
+    found = list(_FROM_JAVA.finditer(text))
+    if not found or _CALLED not in text:
+        return ""
+    at = found[-1].end()
+    return _tidy(text[at:] if text[at] == "[" else text[found[-1].start(1) :])
+
+
+def is_of_checkpoint(error: BaseException) -> bool:
+    """Whether a failure is about what a query remembers: Spark's files, or a sink's markers."""
+    text, told = _text(error), message_of(error)
+    from_java = "Traceback (most recent call last)" not in text or "Py4JJavaError: " in text
+    if _OURS.search(text) or not from_java:
+        return "TransactionRefused: " in text or "checkpoint" in told
+    return bool(_REMEMBERED.search(told) or _REMEMBERING.search(text + _stacks(error)))
+
+
+def with_checkpoint(error: BaseException, folder: str | None) -> str:
+    """What went wrong, with the checkpoint's folder where the failure has to do with that."""
+    told = message_of(error)
+    if folder is None or not is_of_checkpoint(error):
+        return told
+    shown = folder.removeprefix("file://")
+    return told if shown in told else f"{told.rstrip('.')}. The checkpoint is in '{shown}'."
+
+
+def _causes(error: BaseException) -> Iterator[Any]:
+    cause: Any = error
+    for _ in range(10):
+        if cause is None:
+            return
+        yield cause
+        cause = getattr(cause, "_cause", None) or getattr(cause, "__cause__", None)
+
+
+def _stacks(error: BaseException) -> str:
+    return "\n".join(str(getattr(each, "_stackTrace", "")) for each in _causes(error))
 
 
 def _text(error: BaseException) -> str:
-    parts = [str(error)]
-    cause: Any = getattr(error, "_cause", None) or error.__cause__
-    while cause is not None and len(parts) < 10:
-        parts.append(str(cause))
-        cause = getattr(cause, "_cause", None) or getattr(cause, "__cause__", None)
-    return "\n".join(parts)
+    return "\n".join(map(str, _causes(error)))
 
 
 def _tidy(text: str) -> str:

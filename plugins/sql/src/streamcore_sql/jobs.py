@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from streamcore import StreamcoreError
 
-from .failures import message_of
+from .failures import message_of, with_checkpoint
 from .monitoring.about import About
 from .monitoring.heard import batch_tables
 from .monitoring.metrics import Metrics, together
@@ -60,7 +60,7 @@ class Job:
     def error(self) -> str | None:
         """Why it failed, in one paragraph."""
         failure = self._failure() if self._over() else None
-        return None if failure is None else SECRETS.scrub(message_of(failure))
+        return None if failure is None else SECRETS.scrub(self._told(failure))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; False when the time is up first. Raises JobFailed if it failed."""
@@ -94,6 +94,9 @@ class Job:
     def _failure(self) -> BaseException | None:
         raise NotImplementedError
 
+    def _told(self, failure: BaseException) -> str:
+        return message_of(failure)
+
     def _stop(self, hurry: Callable[[], bool]) -> None:
         raise NotImplementedError
 
@@ -105,6 +108,7 @@ class StreamJob(Job):
         super().__init__(name)
         self.query = query
         self.monitor = Monitor(query, about)
+        self._checkpoint = about.checkpoint if about else None
 
     def metrics(self) -> Metrics:
         status = self.status
@@ -118,6 +122,9 @@ class StreamJob(Job):
     def _failure(self) -> BaseException | None:
         failure: BaseException | None = None if self.query.isActive else self.query.exception()
         return failure
+
+    def _told(self, failure: BaseException) -> str:
+        return with_checkpoint(failure, self._checkpoint)
 
     def _stop(self, hurry: Callable[[], bool]) -> None:
         _stop_between_batches(self.query, hurry)
@@ -141,8 +148,15 @@ class JobSet(Job):
         return not running or self._failure() is not None
 
     def _failure(self) -> BaseException | None:
-        ended = (job._failure() for job in self.jobs if job._over())
-        return next((failure for failure in ended if failure is not None), None)
+        failed = self._failed()
+        return None if failed is None else failed._failure()
+
+    def _failed(self) -> Job | None:
+        return next((job for job in self.jobs if job._over() and job._failure() is not None), None)
+
+    def _told(self, failure: BaseException) -> str:
+        failed = self._failed()
+        return super()._told(failure) if failed is None else failed._told(failure)
 
     def _stop(self, hurry: Callable[[], bool]) -> None:
         for job in self.jobs:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamcore import PluginError
+from streamcore import PluginError, StreamcoreError
 from streamcore.reports import on_behalf_of
 from streamcore.spark.carrier import pack
 
-from .failures import spark_errors
+from .checkpoints import CannotResume
+from .failures import is_of_checkpoint, message_of, spark_errors
 from .jobs import BatchJob, Job, StreamJob
 from .monitoring.about import about_inserts
 from .monitoring.sampling import sampled
@@ -48,6 +51,22 @@ class Launch:
         return writer.trigger(processingTime=self.interval) if self.interval else writer
 
 
+@contextmanager
+def resuming(launch: Launch) -> Iterator[None]:
+    """Tell which checkpoint it is that Spark cannot read, before a query begins."""
+    try:
+        yield
+    except StreamcoreError:
+        raise
+    except Exception as error:  # what Spark does not know comes from Java as it is
+        if launch.checkpoint is None or not is_of_checkpoint(error):
+            raise
+        folder = launch.checkpoint.removeprefix("file://")
+        raise CannotResume(
+            f"job '{launch.name}' cannot go on from its checkpoint '{folder}': {message_of(error)}"
+        ) from error
+
+
 def start(plan: InsertPlan, launch: Launch) -> Job:
     """Start an INSERT."""
     about = about_inserts(plan.query.scans, [plan], launch)
@@ -59,7 +78,8 @@ def start(plan: InsertPlan, launch: Launch) -> Job:
         launch = replace(launch, checkpoint=folder.as_uri())
     spark = plan.frame.sparkSession
     named = on_behalf_of(launch.name)
-    with named, spark_errors(plan.insert.query), applied(plan.query.settings, spark):
+    query = plan.insert.query
+    with named, spark_errors(query), resuming(launch), applied(plan.query.settings, spark):
         job = sampled(StreamJob(launch.name, _start_stream(plan, launch), about))
     if folder is not None:
         job.when_over(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -71,7 +91,8 @@ def start_each(shared: SharedScan, spark: SparkSession, launch: Launch) -> Job:
     with on_behalf_of(launch.name):
         writer = launch.writer(shared.frame(spark), APPEND)
     about = about_inserts([shared.scan], shared.plans, launch)
-    query = writer.foreachBatch(WriteEach(shared.plans)).start()
+    with resuming(launch):
+        query = writer.foreachBatch(WriteEach(shared.plans)).start()
     return sampled(StreamJob(launch.name, query, about))
 
 

@@ -20,6 +20,7 @@ from ..monitoring.about import About, table_about
 from ..monitoring.sampling import sampled
 from ..monitoring.scrubbing import SECRETS
 from ..planner.modes import APPEND, UPDATE, applied, spark_settings
+from ..running import resuming
 from ..statements import CreateFunction, Name, Option
 from .batches import TableWriter
 from .document import Node
@@ -158,7 +159,8 @@ class PlannedJob:
                 frame = self.source.stream(self.session.spark)
             connector, place = self.source.connector, self.job.source.node.members["type"]
             needed = spark_settings(forgets=connector.forgets_rows())
-            with spark_errors(sql_text(place)), applied(needed, self.session.spark):
+            told, spark = spark_errors(sql_text(place)), self.session.spark
+            with told, resuming(self.launch), applied(needed, spark):
                 mode = UPDATE if connector.stream_updates() else APPEND
                 query = self.launch.writer(frame, mode).foreachBatch(self._writer).start()
             job = sampled(StreamJob(self.launch.name, query, self._about()))
