@@ -121,6 +121,10 @@ class Java(Exception):
             "in '/kept'.",
         ),
         (
+            Java("Invalid UUID string: 9a3d%b7e3", "at java.util.UUID.fromString(UUID.java:1)"),
+            "Invalid UUID string: 9a3d%b7e3. The checkpoint is in '/kept'.",
+        ),
+        (
             RuntimeError(START),
             "JsonEOFException: Unexpected end-of-input. The checkpoint is in '/kept'.",
         ),

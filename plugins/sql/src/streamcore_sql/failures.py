@@ -25,7 +25,9 @@ _FROM_JAVA = re.compile(rf"(?m)^(?:Caused by|{_CALLED}[\w.]+\n): (?:[\w$]+\.)*([
 _SOURCES = re.compile(
     r"There are \[(\d+)\] sources in the checkpoint offsets and now there are \[(\d+)\]"
 )
-_REMEMBERED = re.compile(r"(?i)checkpoint|checksum|state ?store|snapshot|changelog|log file")
+_REMEMBERED = re.compile(
+    r"(?i)checkpoint|checksum|state ?store|snapshot|changelog|log file|Invalid UUID"
+)
 """What Spark says of the files of a checkpoint."""
 _REMEMBERING = re.compile(r"MetadataLog|StreamMetadata|OffsetSeq|CommitLog|RocksDB|CheckpointFile")
 """Where it reads and writes them."""
