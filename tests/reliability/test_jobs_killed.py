@@ -106,7 +106,7 @@ def wait_until(condition, check=lambda: None, timeout=300):
         time.sleep(0.05)
 
 
-@scenario(5, small={"rows": 50_000, "pairs": 1}, full={"rows": 100_000, "pairs": 10})
+@scenario(5, small={"rows": 30_000, "pairs": 1}, full={"rows": 100_000, "pairs": 10})
 def test_a_batch_cut_in_two_is_finished_with_another_parallelism(broker, bench, scale):
     """Of its tasks some have committed, the others have asked for it when their driver is killed.
 
