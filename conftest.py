@@ -11,7 +11,6 @@ from streamcore.testing.services import spark_classes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CHEAP_FORKS = "-Djdk.lang.Process.launchMechanism=VFORK"  # Hadoop runs chmod for every file
 CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 CHEAP_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -32,8 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Sparks of tests live for seconds: a run that is shared out has them map what one loaded."""
     if "SPARK_SUBMIT_OPTS" not in os.environ:
         shared_out = bool(getattr(config.option, "numprocesses", None))
-        options = spark_classes.options(record=shared_out)
-        os.environ["SPARK_SUBMIT_OPTS"] = f"{options} {CHEAP_FORKS}"
+        os.environ["SPARK_SUBMIT_OPTS"] = spark_classes.options(record=shared_out)
 
 
 @pytest.fixture(scope="module")
