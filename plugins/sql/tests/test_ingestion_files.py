@@ -408,16 +408,16 @@ def test_every_undefined_variable_is_told_at_once():
 
 
 def test_beside_an_undefined_variable_all_else_is_told_but_nothing_about_its_value():
-    text = changed("id BIGINT, sku STRING", "${COLUMNS}").replace("ods.$1", "${SINK}")
+    text = changed("id BIGINT, sku STRING", "${NO_COLUMNS}").replace("ods.$1", "${NO_SINK}")
     text += "    replace-symbol: <>\n    sink-tabel: x\npipelin:\n  parallelism: 2\n"
-    text += "pipeline:\n  parallelism: ${MANY}\n  local-time-zone: Berlin\n"
+    text += "pipeline:\n  parallelism: ${NO_NUMBER}\n  local-time-zone: Berlin\n"
     told = re.findall(r"^job.yaml, line \d+, column \d+: (.*)", refusal(text), re.M)
     assert told == [
-        "variable 'COLUMNS' is not defined",
-        "variable 'SINK' is not defined",
+        "variable 'NO_COLUMNS' is not defined",
+        "variable 'NO_SINK' is not defined",
         "route[1]: unknown key 'sink-tabel'",
         "unknown section 'pipelin'",
-        "variable 'MANY' is not defined",
+        "variable 'NO_NUMBER' is not defined",
         "pipeline: local-time-zone: 'Berlin' is not a time zone such as 'UTC' or 'Europe/Berlin'",
     ]
 
