@@ -62,7 +62,7 @@ def test_each_statement_gets_its_verdict(checked):
 def test_what_is_wrong_with_a_table_is_told_in_full_once(checked):
     status, out = checked(
         "CREATE TABLE t (x INT) WITH ('connector' = 'datagen', 'rows-per-secnd' = '1');\n"
-        "SELECT x FROM t;\nSELECT x + 1 FROM t;"
+        "SELECT x FROM t;\nSELECT a.x FROM t AS a JOIN t AS b ON a.x = b.x;"
     )
     assert status == 1
     assert out.count("did you mean 'rows-per-second'?") == 1

@@ -80,8 +80,8 @@ class Checker:
         try:
             notes = [*differences(statement), *self._try(statement)]
         except SqlError as error:
-            problems = tuple(self._told(problem, line) for problem in error.problems)
-            return Finding(line, label, _verdict(error), problems)
+            problems = dict.fromkeys(self._told(problem, line) for problem in error.problems)
+            return Finding(line, label, _verdict(error), tuple(problems))
         except StreamcoreError as error:
             return Finding(line, label, "wrong", (str(error),))
         notes = list(dict.fromkeys(notes))
