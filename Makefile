@@ -54,7 +54,7 @@ bench: $(STAMP) ## side by side with the peers, ratios printed, docs/benchmarks.
 
 soak: $(STAMP) ## full-scale fault and load runs, docs/reliability.md written; LANES=2 at a time, STREAMCORE_SOAK_SCALE=0.1 for a tenth
 	@STREAMCORE_RELIABILITY_REPORT=docs/reliability.md $(BIN)/python -m pytest -m soak -p no:cacheprovider \
-	  -p streamcore.testing.ledger.report $(if $(LANES),-n $(LANES) --dist worksteal) $(SOAK)
+	  -p streamcore.testing.ledger.report $(if $(LANES),-n $(LANES) --dist worksteal -p streamcore.testing.ledger.lanes) $(SOAK)
 
 docs: $(STAMP) ## regenerate option tables in READMEs and docs
 	@$(BIN)/python -m streamcore.docs

@@ -2,13 +2,15 @@
 
 import os
 import random
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 from streamcore.testing.ledger import Ledger, LiveReader, Seen, compare, read_to_end
-from streamcore.testing.ledger.report import BEGIN, END, FILE, Line, _name, write
+from streamcore.testing.ledger.lanes import dealt
+from streamcore.testing.ledger.report import BEGIN, END, FILE, Line, name_of, seconds, write
 from streamcore.testing.ledger.scenario import Scale, seeded
 from streamcore.testing.services.kinesis.faults import Fate
 
@@ -164,7 +166,7 @@ def test_faults_of_kinesis_are_drawn_again_from_an_equal_seed():
 )
 def test_the_report_tells_apart_what_one_test_is_run_with(chosen, shown):
     item = SimpleNamespace(originalname="test_late_ends", callspec=SimpleNamespace(id=chosen))
-    assert _name(item) == shown
+    assert name_of(item) == shown
 
 
 def test_the_report_replaces_its_own_rows_and_keeps_the_rest(tmp_path):
@@ -178,6 +180,53 @@ def test_the_report_replaces_its_own_rows_and_keeps_the_rest(tmp_path):
     assert "passed / twice | 3 |" in rows[0]
     assert text.startswith("before\n")
     assert text.endswith(f"{END}\nafter\n")
+
+
+def test_the_report_tells_how_long_each_test_took_last_time(tmp_path):
+    file = tmp_path / "reliability.md"
+    file.write_text(f"before\n{BEGIN}\n{END}\nafter\n")
+    lines = [Line(12, "late", "5 rows", "passed in 39 s: 2 seen in 5 s", 1)]
+    write(file, [*lines, Line(2, "kill", "9 rows", "stopped", 2)])
+    assert seconds(file) == {"late": 39}
+
+
+@pytest.mark.parametrize(
+    ("lanes", "parts"),
+    [
+        (1, [[9, 1, 8, 7, 6, 5, 4, 3, 2]]),
+        (2, [[8, 2, 6, 4], [9, 1, 7, 5, 3]]),
+        (10, [[n] for n in range(1, 10)]),
+    ],
+)
+def test_each_lane_begins_with_a_long_test_and_goes_on_with_a_short_one(lanes, parts):
+    assert dealt([9, 8, 7, 6, 5, 4, 3, 2, 1], lanes) == [test for part in parts for test in part]
+
+
+TIMED = """
+import pytest
+from streamcore.testing.ledger import scenario
+
+@pytest.mark.parametrize("case", range(3))
+@scenario(7, full={"rows": 9}, small={"rows": 3})
+def test_a_job_is_killed(scale, case): pass
+"""
+
+
+def test_lanes_begin_with_what_took_longest(tmp_path):
+    file, test = tmp_path / "reliability.md", tmp_path / "test_timed.py"
+    rows = [f"| 7 | a job is killed ({n}) | 9 rows | passed in {n} s | 1 | - |\n" for n in range(3)]
+    file.write_text(f"{BEGIN}\n{''.join(rows)}{END}\n")
+    test.write_text(TIMED)
+    command = [sys.executable, "-m", "pytest", "-v", "-m", "soak", "-n", "1", "--dist", "worksteal"]
+    plugins = ["-p", "streamcore.testing.ledger.lanes", "-p", "streamcore.testing.ledger.report"]
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider", *plugins, str(test)],
+        cwd=tmp_path,
+        env={**os.environ, FILE: str(file)},
+        capture_output=True,
+        text=True,
+    )
+    assert re.findall(r"PASSED .*\[(?:full-)?(\d)", done.stdout) == ["2", "0", "1"], done.stdout
 
 
 BROKEN = """

@@ -58,7 +58,7 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, Any]
         if call.when != "call":
             outcome += f" ({call.when})"
         result = f"{outcome} in {call.duration:.0f} s" + (f": {details}" if details else "")
-        line = Line(scale.number, _name(item), str(scale), result, scale.seed, call.duration)
+        line = Line(scale.number, name_of(item), str(scale), result, scale.seed, call.duration)
         report.user_properties.append((_PROPERTY, asdict(line)))
     return report
 
@@ -94,7 +94,7 @@ def _asked_for(item: Any) -> Any:
     return getattr(item, "callspec", None) and item.callspec.params.get("scale")
 
 
-def _name(item: Any) -> str:
+def name_of(item: Any) -> str:
     """The test's sentence, and of what it is told if there are several."""
     name = str(item.originalname).removeprefix("test_").replace("_", " ")
     others = re.sub(r"(^|-)(small|full)(?=-|$)", "", item.callspec.id).strip("-")
@@ -106,7 +106,7 @@ def write(target: Path, lines: list[Line]) -> None:
     text = target.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     table, after = rest.split(END)
-    rows = {_identity(row): row for row in re.findall(r"^\| \d.*$", table, re.M)}
+    rows = _rows(table)
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     for line in lines:
         cells = [str(line.number), line.name, line.scale, line.result, str(line.seed), today]
@@ -116,6 +116,17 @@ def write(target: Path, lines: list[Line]) -> None:
     body = HEAD + "".join(f"{row}\n" for _, row in ordered)
     machine = f"Machine of the last run: {os.cpu_count()} cores, {_memory()}, {_system()}.\n"
     target.write_text(f"{before}{BEGIN}\n{body}\n{machine}{END}{after}", encoding="utf-8")
+
+
+def seconds(target: Path) -> dict[str, int]:
+    """How long each test took when it was last run, by its sentence."""
+    table = target.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
+    told = {name: re.search(r"in (\d+) s", row) for (_, name), row in _rows(table).items()}
+    return {name: int(found[1]) for name, found in told.items() if found}
+
+
+def _rows(table: str) -> dict[tuple[str, str], str]:
+    return {_identity(row): row for row in re.findall(r"^\| \d.*$", table, re.M)}
 
 
 def _identity(row: str) -> tuple[str, str]:
