@@ -286,6 +286,8 @@ def test_raw_takes_what_is_too_long_or_too_short():
 def test_batches_are_cut_into_chunks_without_a_gap_or_an_overlap(sizes):
     messages = [bytes(size) if size else None for size in sizes]
     cut = list(chunks(messages))
-    assert [start for start, _ in cut] == [sum(len(c) for _, c in cut[:n]) for n in range(len(cut))]
-    assert [message for _, chunk in cut for message in chunk] == messages
-    assert max(len(chunk) for _, chunk in cut) <= 16_384
+    parts = [chunk for _, chunk, _ in cut]
+    assert [start for start, _, _ in cut] == [sum(map(len, parts[:n])) for n in range(len(cut))]
+    assert [message for chunk in parts for message in chunk] == messages
+    assert max(map(len, parts)) <= 16_384
+    assert [most for _, _, most in cut] == [max(len(m or b"") for m in chunk) for chunk in parts]

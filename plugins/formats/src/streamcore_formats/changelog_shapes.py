@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from .unreadable import Unreadable, shown
 INSERT, BEFORE, AFTER, DELETE = range(4)  # the codes of +I, -U, +U and -D
 _UPDATE = bytes((BEFORE, AFTER))
 _NO_ROW = 255
+_NO_LETTER = 0
 _COUNTS = bytes(kind != _NO_ROW for kind in range(256))
 _ONE = pa.scalar(1, pa.uint64())
 
@@ -62,29 +63,26 @@ class Images:
         every = dict.fromkeys(inserts, INSERT)
         before, after = {update: BEFORE, delete: DELETE}, {**every, update: AFTER}
         self._kinds = [_by_letter(side, _NO_ROW) for side in (before, after)]
-        self._letters = "".join([*inserts, update, delete]).encode()
-        self._known = _by_letter(dict.fromkeys([*inserts, update, delete], 1), 0)
+        self._operations = [*inserts, update, delete]
 
     def members(self, rows: TypedRows) -> list[tuple[str, str, Any]]:
         image = rows.type | None
-        told = ("op", self._operation, str | None)
+        told = ("op", self._operation, Literal[*self._operations] | None)
         return [("before", "before", image), ("after", "after", image), told]
 
     def emit(self, envelopes: Sequence[Any], doubtful: set[int]) -> Emitted:
         images: list[Any] = [None] * (2 * len(envelopes))
         images[0::2] = [envelope.before for envelope in envelopes]
         images[1::2] = [envelope.after for envelope in envelopes]
-        operations = [envelope.op for envelope in envelopes]
-        codes = bytearray(_letters(operations), "latin-1", "replace")
-        if codes.translate(None, self._letters):
-            known = codes.translate(self._known)
-            doubtful.update(index for index, is_known in enumerate(known) if not is_known)
+        codes = _letters([envelope.op for envelope in envelopes])
+        if _NO_LETTER in codes:
+            doubtful.update(index for index, code in enumerate(codes) if code == _NO_LETTER)
         emitted = self._chosen(images, codes)
         if not all(emitted.records):  # an image that counts is null
             nulls = [place for place, record in enumerate(emitted.records) if not record]
             for index in emitted.origin.take(pa.array(nulls)).to_pylist():
                 doubtful.add(index)
-                codes[index] = 0
+                codes[index] = _NO_LETTER
             emitted = self._chosen(images, codes)
         return emitted
 
@@ -107,7 +105,7 @@ class Images:
             return [(BEFORE, before), (AFTER, self._image(tree, "after", "an update", read))]
         if operation == self._delete:
             return [(DELETE, self._image(tree, "before", "a delete", read))]
-        known = ", ".join([*self._inserts, self._update, self._delete])
+        known = ", ".join(self._operations)
         raise Unreadable(f"'{self._operation}' is {_told(operation)}, not one of {known}")
 
     def _image(self, tree: dict[str, Any], side: str, change: str, read: ReadRow) -> list[Any]:
@@ -198,15 +196,13 @@ class Edits:
         return [(f"{name}[{position}]", each) for position, each in enumerate(value)]
 
 
-def _letters(operations: Sequence[str | None]) -> str:
-    """The operations in a row, a blank in place of each that is not one letter."""
+def _letters(operations: Sequence[str | None]) -> bytearray:
+    """The operations, one letter each, in a row."""
     try:
         letters = "".join(operations)  # type: ignore[arg-type]
     except TypeError:  # there is a None among them
-        letters = ""
-    if len(letters) == len(operations):
-        return letters
-    return "".join(each if each is not None and len(each) == 1 else " " for each in operations)
+        letters = "".join(each or chr(_NO_LETTER) for each in operations)
+    return bytearray(letters, "latin-1")
 
 
 def _by_letter(codes: Mapping[str, int], other: int) -> bytes:

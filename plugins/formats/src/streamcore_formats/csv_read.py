@@ -60,7 +60,7 @@ class _LineReader:
         self._special_to_few = [mark for mark in (b"\r", escape) if mark]
         self._starts_anyhow = not plugin.allow_comments and not plugin.trim_spaces
 
-    def __call__(self, messages: Messages) -> Columns:
+    def __call__(self, messages: Messages, longest: int) -> Columns:
         whole = self._plain_text(messages)
         columns = None
         if whole is not None:
@@ -68,7 +68,7 @@ class _LineReader:
         if columns is None:
             kept, lines = self._well_formed(messages)
             columns = self._columns(b"\n".join(lines), kept, len(messages)) if lines else None
-        return self._nothing(messages) if columns is None else columns
+        return self._nothing(messages, longest) if columns is None else columns
 
     def _columns(self, whole: bytes, kept: Sequence[int], count: int) -> Columns | None:
         """What the lines of the messages that were kept hold; None if they are no such lines."""

@@ -41,8 +41,11 @@ class Columns(NamedTuple):
     kinds: pa.Int8Array | None = None
 
 
-Fast = Callable[[Messages], Columns]
-"""Reads a chunk of messages at once, and doubts whatever it cannot prove."""
+Fast = Callable[[Messages, int], Columns]
+"""Reads a chunk of messages at once, and doubts whatever it cannot prove.
+
+It is told how many bytes the longest of them has at the most.
+"""
 
 
 Exact = Callable[["bytes | None"], Rows]
@@ -53,7 +56,7 @@ def doubt_everything(fields: Sequence[pa.Field]) -> Fast:
     """The fast path of a shape that has none."""
     none, no_kinds = pa.array([], pa.int32()), pa.array([], pa.int8())
     arrays = [pa.array([], field.type) for field in fields]
-    return lambda messages: Columns(arrays, range(len(messages)), none, no_kinds)
+    return lambda messages, _: Columns(arrays, range(len(messages)), none, no_kinds)
 
 
 class _Part(NamedTuple):
@@ -84,8 +87,8 @@ class TwoPathDecoder:
         rejected: list[Rejected] = []
         parts: list[_Part] = []
         ignored = 0
-        for start, chunk in chunks(messages):
-            columns = self._fast(chunk)
+        for start, chunk, longest in chunks(messages):
+            columns = self._fast(chunk, longest)
             part = self._fast_part(columns, start, len(chunk))
             if columns.doubtful:
                 exact, dropped = self._settle(chunk, columns.doubtful, start, rejected)
@@ -158,28 +161,31 @@ def wanted_fields(schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.F
     return [schema.field(name) for name in (schema.names if columns is None else columns)]
 
 
-def chunks(messages: Messages) -> Iterator[tuple[int, Messages]]:
+def chunks(messages: Messages) -> Iterator[tuple[int, Messages, int]]:
     """Cut a batch where the cost of a call is spread, and the working set stays in the cache.
 
-    Sizes are asked for chunk by chunk, so that no message is touched long before it is read.
+    Each chunk comes with its place and the most bytes that one of its messages has. Sizes are
+    asked for chunk by chunk, so that no message is touched long before it is read.
     """
     start, count = 0, len(messages)
     while start < count:
         whole = not start and count <= _CHUNK_ROWS
         chunk = messages if whole else messages[start : start + _CHUNK_ROWS]
-        size = _size(chunk)
+        size, longest = _sizes(chunk)
         while 2 * size > 3 * _CHUNK_BYTES and len(chunk) > 1:  # each turn takes a third off
             chunk = chunk[: max(1, len(chunk) * _CHUNK_BYTES // size)]
-            size = _size(chunk)
-        yield start, chunk
+            size, longest = _sizes(chunk)
+        yield start, chunk, longest
         start += len(chunk)
 
 
-def _size(messages: Messages) -> int:
+def _sizes(messages: Messages) -> tuple[int, int]:
+    """The bytes of all messages together, and of the longest."""
     try:
-        return sum(map(len, messages))  # type: ignore[arg-type]
+        sizes = list(map(len, messages))  # type: ignore[arg-type]
     except TypeError:  # there is a None among them
-        return sum(map(len, filter(None, messages)))
+        sizes = list(map(len, filter(None, messages)))
+    return sum(sizes), max(sizes, default=0)
 
 
 def batch_of(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:

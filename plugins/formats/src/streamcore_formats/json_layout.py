@@ -68,19 +68,19 @@ class LayoutReader:
         self._pieces: list[Piece] | None = None
         self._pause = 0
 
-    def __call__(self, messages: Messages) -> Columns:
+    def __call__(self, messages: Messages, longest: int) -> Columns:
         if not self.is_due(len(messages)):
-            return self._typed(messages)
+            return self._typed(messages, longest)
         try:
             arrays, sure = self._by_template(messages)
         except Doubt:
             self._pause, self._pieces = _PAUSE, None
-            return self._typed(messages)
+            return self._typed(messages, longest)
         if len(sure) == len(messages):
             return Columns(arrays)
         if 2 * len(sure) < len(messages):
             self._pause, self._pieces = _PAUSE, None
-        return self._completed(messages, arrays, sure)
+        return self._completed(messages, longest, arrays, sure)
 
     def is_due(self, count: int) -> bool:
         """Whether to try a template on so many messages; asking shortens a pause."""
@@ -90,11 +90,11 @@ class LayoutReader:
         return False
 
     def _completed(
-        self, messages: Messages, arrays: Sequence[pa.Array], sure: Sequence[int]
+        self, messages: Messages, longest: int, arrays: Sequence[pa.Array], sure: Sequence[int]
     ) -> Columns:
         known = set(sure)
         rest = [index for index in range(len(messages)) if index not in known]
-        others = self._typed([messages[index] for index in rest])
+        others = self._typed([messages[index] for index in rest], longest)
         order = pc.array_sort_indices(pa.array([*sure, *rest], pa.int32()))
         both = [
             pa.concat_arrays([ours, theirs]).take(order)

@@ -90,22 +90,23 @@ def typed_reader(fields: Sequence[pa.Field], rules: Rules) -> Fast:
     except ValueError:  # msgspec takes no names with quotes, backslashes or control characters
         return doubt_everything(fields)
 
-    def read(messages: Messages) -> Columns:
-        records, doubtful = decoded(messages, decode, rows.blank)
+    def read(messages: Messages, longest: int) -> Columns:
+        records, doubtful = decoded(messages, longest, decode, rows.blank)
         return Columns(rows.columns(records, doubtful), sorted(doubtful))
 
     return read
 
 
 def decoded(
-    messages: Messages, decode: Callable[[bytes], Any], blank: Any
+    messages: Messages, longest: int, decode: Callable[[bytes], Any], blank: Any
 ) -> tuple[list[Any], set[int]]:
     """A record per message, `blank` for those in doubt."""
     records: list[Any] = []
     doubtful: set[int] = set()
-    for start in range(0, len(messages), _CACHED):
-        block = messages[start : start + _CACHED]
-        rest, doubts = iter(block), len(doubtful)
+    step = len(messages) if longest <= 2 * DEEPEST else _CACHED
+    for start in range(0, len(messages), step or 1):
+        block = messages[start : start + step]
+        rest = iter(block)
         while True:
             try:
                 records.extend(map(decode, rest))  # type: ignore[arg-type]
@@ -114,7 +115,7 @@ def decoded(
                 records.append(blank)
             else:
                 break
-        if len(doubtful) == doubts and max(map(len, block)) <= 2 * DEEPEST:  # type: ignore[arg-type]
+        if longest <= 2 * DEEPEST:
             continue
         for index, message in enumerate(block, start):
             if message is not None and len(message) > 2 * DEEPEST and is_deep(bytes(message)):

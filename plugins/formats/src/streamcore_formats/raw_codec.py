@@ -83,9 +83,9 @@ def _fast(plugin: Raw, field: pa.Field) -> Fast | None:
     if pa.types.is_binary(kind) or (
         pa.types.is_string(kind) and codecs.lookup(plugin.charset).name == "utf-8"
     ):
-        return lambda messages: _texts(messages, field)
+        return lambda messages, _: _texts(messages, field)
     if kind in _CODES:
-        return lambda messages: _numbers(messages, field, plugin.endianness is Endianness.LITTLE)
+        return lambda messages, _: _numbers(messages, field, plugin.endianness is Endianness.LITTLE)
     return None
 
 
