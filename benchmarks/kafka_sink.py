@@ -17,7 +17,7 @@ NOTE = "Flink's sink is in the copies from topic to topic: it has no rows in mem
 
 def cases(setting: Setting) -> Iterator[Plan]:
     """JSON and Avro against Spark's own sink, then exactly once against our own at least once."""
-    rows, times = setting.fewer, (setting.runs, setting.warmups)
+    rows, times = setting.fewer * setting.pace, (setting.runs, setting.warmups)
     for name in ("json", "avro"):
         what = f"{rows:,} rows of 8 columns to Kafka {name}, at least once, 4 partitions"
         both = partial(_both, setting, format_name=name)

@@ -30,7 +30,7 @@ def cases(setting: Setting) -> Iterator[Plan]:
     yield _plan(setting, Source("json", ALL, setting.rows), "bare consume", first=cold)
     # As many as take some seconds: starting a query takes one or two on any side.
     for name, tenths in {"csv": 20, "avro": 40, "avro-confluent": 20, "debezium-json": 10}.items():
-        yield _plan(setting, Source(name, ALL, tenths * tenth))
+        yield _plan(setting, Source(name, ALL, tenths * tenth * setting.pace))
     yield _plan(setting, Source("json", NARROW, 10 * tenth), ALL_COLUMNS)
     yield _plan(setting, Source("wide", NARROW_WIDE, 3 * tenth), ALL_COLUMNS)
 

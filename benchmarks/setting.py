@@ -14,6 +14,7 @@ from streamcore.testing.services.kinesis import KinesisEmulator
 
 from .data import AVRO_SCHEMA, Event, encoder
 from .filling import DISTINCT, produce, repeat
+from .formats import json_loop, json_messages, rate
 from .sides import FlinkSide, SparkSide
 
 
@@ -33,6 +34,8 @@ class Setting:
     with_flink: bool
     quick: bool
     _open: ExitStack
+    pace: int = 1
+    """How many times as many messages are read and written here as on a slow machine."""
     _topics: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -125,12 +128,20 @@ class Setting:
         return side
 
 
+def _pace() -> int:
+    """1, 2 or 4, by what JSON costs in plain Python: runs are to last seconds on any machine."""
+    messages = json_messages(10_000)
+    fastest = max(rate(json_loop, [messages], len(messages)) for _ in range(5))
+    return 4 if fastest > 800_000 else 2 if fastest > 450_000 else 1
+
+
 @contextmanager
 def sitting(
     runs: int | None, rows: int | None, *, quick: bool, with_flink: bool
 ) -> Iterator[Setting]:
     """Close all that was opened, whatever happens."""
-    many = rows or (400_000 if quick else 3_500_000)
+    pace = 1 if quick else _pace()
+    many = rows or (400_000 if quick else 3_500_000 * pace)
     with ExitStack() as stack:
         yield Setting(
             rows=many,
@@ -142,4 +153,5 @@ def sitting(
             with_flink=with_flink,
             quick=quick,
             _open=stack,
+            pace=pace,
         )

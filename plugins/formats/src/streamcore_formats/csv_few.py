@@ -84,11 +84,14 @@ class FewLines:
             column = None
             if not may_be_null or not self._has_literal(part):
                 column = read(part, data[ends[start] : ends[start + size]])
-            for at, place in enumerate(places):
-                if column is None:
-                    found[place] = self._finishers[place](part.slice(at * count, count))
-                else:
+            if column is not None and len(places) == 1:
+                found[places[0]] = column, ()
+            elif column is not None:
+                for at, place in enumerate(places):
                     found[place] = column.slice(at * count, count), ()
+            else:
+                for at, place in enumerate(places):
+                    found[place] = self._finishers[place](part.slice(at * count, count))
             start += size
         return found
 
@@ -213,8 +216,11 @@ def _finite(numbers: pa.Array | None) -> pa.Array | None:
     """The numbers, if none is 'inf' or 'nan', which are Arrow's spellings."""
     if numbers is None:
         return None
-    data = memoryview(numbers.buffers()[1])[: 8 * len(numbers)].cast("d")
-    return numbers if math.isfinite(sum(data)) else None  # a sum too large is looked at again
+    data = numbers.buffers()[1].to_pybytes()[: 8 * len(numbers)]
+    highest = data[7::8]  # sign and upper bits of the exponent, all set where it is the largest
+    if 0x7F not in highest and 0xFF not in highest:
+        return numbers
+    return numbers if all(map(math.isfinite, memoryview(data).cast("d"))) else None
 
 
 def _has_seconds(data: bytes, count: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from .decoding import Columns, Fast, Messages, TwoPathDecoder, doubt_everything,
 from .texts import Finished, each_value
 
 _MANY = MOST
+_LARGE = 2**16
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -118,23 +120,24 @@ class _LineReader:
 
     def _by_arrow(self, whole: bytes, count: int) -> Split | None:
         ragged: set[int] = set()
+        is_text = _is_text(whole)  # all of it at once: Arrow looks at cell by cell
 
         def skip(row: Any) -> str:
             ragged.add(row.number - 1)
             return "skip"
 
         try:
-            table = self._table(whole, None)
+            table = self._table(whole, is_text, None)
         except pa.ArrowInvalid:  # some lines have more or fewer cells, or are no UTF-8
-            if not _is_text(whole):  # which `skip` could not be shown
+            if not is_text:  # which `skip` could not be shown
                 return None
-            table = self._table(whole, skip)
+            table = self._table(whole, is_text, skip)
         if table.num_rows + len(ragged) != count:
             return None
         columns = [column.combine_chunks() for column in table.columns]
         return columns[: len(self._places)], ragged
 
-    def _table(self, whole: bytes, skip: Callable[[Any], str] | None) -> pa.Table:
+    def _table(self, whole: bytes, is_text: bool, skip: Callable[[Any], str] | None) -> pa.Table:
         wanted = [str(place) for place in self._places or [0]]
         return arrow_csv.read_csv(
             pa.py_buffer(whole),
@@ -153,6 +156,7 @@ class _LineReader:
                 include_columns=wanted,
                 column_types=dict.fromkeys(wanted, pa.string()),
                 null_values=[],
+                check_utf8=not is_text,
             ),
         )
 
@@ -197,11 +201,17 @@ def _placed(
 
 
 def _is_text(data: bytes) -> bool:
+    """Whether it is UTF-8; Python makes a copy to tell, which costs more than Arrow's call."""
     if data.isascii():
         return True
     try:
-        data.decode()
-    except UnicodeDecodeError:
+        if len(data) < _LARGE:
+            data.decode()
+        else:
+            offsets = pa.py_buffer(struct.pack("2i", 0, len(data)))
+            whole = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(data)], 0)
+            whole.validate(full=True)
+    except (UnicodeDecodeError, pa.ArrowInvalid):
         return False
     return True
 

@@ -81,6 +81,7 @@ class TwoPathDecoder:
         changelog: bool = False,
     ) -> None:
         self._schema, self._fast, self._exact = schema, fast, exact
+        self._has_columns = len(schema) > 0
         self._ignoring, self._changelog = ignoring, changelog
 
     def decode(self, messages: Messages) -> Decoded:
@@ -144,12 +145,12 @@ class TwoPathDecoder:
         if not parts:
             empty = batch_of([pa.array([], f.type) for f in self._schema], self._schema, 0)
             return Decoded(empty, None, pa.array([], pa.int8()) if self._changelog else None)
-        if len(parts) == 1 and self._schema.names:
+        if len(parts) == 1 and self._has_columns:
             [(_, batch, origin, kinds)] = parts
             return Decoded(batch, origin, kinds if self._changelog else None, rejected, ignored)
         batch = _concatenated([part.batch for part in parts], self._schema)
         origin = kinds = None
-        if any(part.origin is not None for part in parts) or not self._schema.names:
+        if any(part.origin is not None for part in parts) or not self._has_columns:
             origin = pa.concat_arrays([_origin(part) for part in parts])
         if self._changelog:
             kinds = pa.concat_arrays([part.kinds for part in parts])
@@ -171,26 +172,27 @@ def chunks(messages: Messages) -> Iterator[tuple[int, Messages, int]]:
     while start < count:
         whole = not start and count <= _CHUNK_ROWS
         chunk = messages if whole else messages[start : start + _CHUNK_ROWS]
-        size, longest = _sizes(chunk)
+        sizes = _sizes(chunk)
+        longest = max(sizes, default=0)
+        size = sum(sizes) if longest * len(chunk) > _CHUNK_BYTES else 0
         while 2 * size > 3 * _CHUNK_BYTES and len(chunk) > 1:  # each turn takes a third off
             chunk = chunk[: max(1, len(chunk) * _CHUNK_BYTES // size)]
-            size, longest = _sizes(chunk)
+            sizes = _sizes(chunk)
+            size, longest = sum(sizes), max(sizes, default=0)
         yield start, chunk, longest
         start += len(chunk)
 
 
-def _sizes(messages: Messages) -> tuple[int, int]:
-    """The bytes of all messages together, and of the longest."""
+def _sizes(messages: Messages) -> list[int]:
     try:
-        sizes = list(map(len, messages))  # type: ignore[arg-type]
+        return list(map(len, messages))  # type: ignore[arg-type]
     except TypeError:  # there is a None among them
-        sizes = list(map(len, filter(None, messages)))
-    return sum(sizes), max(sizes, default=0)
+        return list(map(len, filter(None, messages)))
 
 
 def batch_of(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
     """A batch that knows its rows even when it has no columns."""
-    if schema.names:
+    if len(schema):
         return pa.RecordBatch.from_arrays(list(arrays), schema=schema)
     return pa.RecordBatch.from_arrays([pa.nulls(rows)], ["rows"]).select([])
 
