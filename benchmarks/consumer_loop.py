@@ -8,6 +8,7 @@ from functools import partial
 
 from streamcore import Column, Table
 from streamcore.registry import installed
+from streamcore_kafka.consumers import close_all
 
 from .kafka_source import consume
 from .measure import BenchmarkError, Plan, Run
@@ -24,6 +25,7 @@ def cases(setting: Setting) -> Iterator[Plan]:
 
     def sides(rows: int) -> dict[str, Callable[[], Run]]:
         topic = setting.topic("json", rows)
+        setting.at_the_end(close_all)  # consumers that outlive their broker complain
         return {
             "streamcore": partial(_fetch, setting.servers, topic, rows),
             "bare consume": partial(consume, setting.servers, topic, rows),

@@ -117,6 +117,10 @@ class Setting:
     def flink(self) -> FlinkSide | None:
         return self._started(FlinkSide(self.cores)) if self.with_flink else None
 
+    def at_the_end(self, work: Callable[[], object]) -> None:
+        """Do this when the sitting is over, before what is open by now is closed."""
+        self._open.callback(work)
+
     def forget_the_dead(self) -> None:
         """Sides that have ended start anew when they are next asked for."""
         for name in ("ours", "spark", "flink"):
