@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import repeat
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ FEW = 2_000
 """Below this many values plain Python beats the fixed cost of a compute kernel."""
 _WORD_DIGITS = 18
 """Decimals of no more digits fit 64 bits."""
+_SIZES = [bits // 8 + 1 for bits in range(128)]
+"""Bytes of a number and its sign, by the bits it takes."""
 _PADS = pa.array(
     [fill * (16 - size) for fill in (b"\x00", b"\xff") for size in range(17)], pa.binary()
 )
@@ -47,19 +50,25 @@ def _few(column: pa.Array, arrow: pa.DataType) -> pa.Array | None:
     values = column.to_pylist()
     if column.null_count:
         values = [b"\0" if value is None else value for value in values]
-    data = _widened(values, 10**arrow.precision) if values else b""
+    data = _widened(values, *_edges(arrow.precision)) if values else b""
     if data is None:
         return None
     buffers = [column.buffers()[0], pa.py_buffer(data)]
     return pa.Array.from_buffers(arrow, len(column), buffers, column.null_count)
 
 
-def _widened(values: list[bytes], edge: int) -> bytes | None:
+@lru_cache
+def _edges(precision: int) -> tuple[bytes, bytes]:
+    """The first number above and the first below all of so many digits."""
+    edge = 10**precision
+    return edge.to_bytes(16), (-edge).to_bytes(16, signed=True)
+
+
+def _widened(values: list[bytes], above: bytes, below: bytes) -> bytes | None:
     """Sixteen bytes for each value, the lowest first, as Arrow has them."""
     if b"" in values:
         return None
     # compared as bytes, numbers below zero come after all others
-    above, below = edge.to_bytes(16), (-edge).to_bytes(16, signed=True)
     if max(values) < b"\x80":
         wide = list(map(bytes.rjust, values, repeat(16), repeat(b"\0")))
         fits = max(wide) < above
@@ -97,10 +106,10 @@ def _few_bytes(column: pa.Array) -> pa.Array:
         ]
     shortest: list[bytes | None]
     if min(numbers, default=0) >= 0:
-        shortest = [number.to_bytes(number.bit_length() // 8 + 1) for number in numbers]
+        shortest = [number.to_bytes(_SIZES[number.bit_length()]) for number in numbers]
     else:
         shortest = [
-            number.to_bytes((number ^ (number >> 127)).bit_length() // 8 + 1, signed=True)
+            number.to_bytes(_SIZES[(number ^ (number >> 127)).bit_length()], signed=True)
             for number in numbers
         ]
     if column.null_count:
