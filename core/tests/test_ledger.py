@@ -193,13 +193,14 @@ def test_the_report_tells_how_long_each_test_took_last_time(tmp_path):
 @pytest.mark.parametrize(
     ("lanes", "parts"),
     [
-        (1, [[9, 1, 8, 7, 6, 5, 4, 3, 2]]),
-        (2, [[8, 2, 6, 4], [9, 1, 7, 5, 3]]),
-        (10, [[n] for n in range(1, 10)]),
+        (1, [[20, 1, 8, 7, 6, 5, 4, 3, 2]]),
+        (2, [[20, 1, 5, 3], [8, 2, 7, 6, 4]]),
+        (10, [[], *([n] for n in (20, 8, 7, 6, 5, 4, 3, 2, 1))]),
     ],
 )
-def test_each_lane_begins_with_a_long_test_and_goes_on_with_a_short_one(lanes, parts):
-    assert dealt([9, 8, 7, 6, 5, 4, 3, 2, 1], lanes) == [test for part in parts for test in part]
+def test_lanes_take_as_long_and_begin_with_a_long_test_and_a_short_one(lanes, parts):
+    seconds = [4, 8, 1, 20, 6, 5, 7, 3, 2]
+    assert dealt(seconds, seconds, lanes) == [test for part in parts for test in part]
 
 
 TIMED = """

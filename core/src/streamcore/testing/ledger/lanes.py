@@ -6,6 +6,7 @@ Otherwise the test of an hour may begin when all others are done.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,22 +24,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     target = os.environ.get(report.FILE)
     if "workercount" in given and target:
         known = report.seconds(Path(target))
-        slow_first = sorted(items, key=lambda item: _took(item, known), reverse=True)
-        items[:] = dealt(slow_first, given["workercount"])
+        items[:] = dealt(items, [_took(item, known) for item in items], given["workercount"])
 
 
 def _took(item: pytest.Item, known: dict[str, int]) -> int:
     return known.get(report.name_of(item), 0) if hasattr(item, "callspec") else 0
 
 
-def dealt(tests: list[Test], lanes: int) -> list[Test]:
-    """Tests, the longest first, as one part for each lane, in which a short one comes second.
+def dealt(tests: Sequence[Test], seconds: Sequence[int], lanes: int) -> list[Test]:
+    """The tests in as many parts, of which each takes about as long.
 
     Each process gets such a part, and gives away what it has not begun, except the next test: that
-    one waits however long the first may take.
+    one waits however long the first may take, so the first is the longest and the next the
+    shortest of its part.
     """
-    ordered: list[Test] = []
-    for lane in reversed(range(lanes)):  # the last ones have one test less, which comes first
-        mine = tests[lane::lanes]
-        ordered += [*mine[:1], *mine[-1:], *mine[1:-1]] if len(mine) > 1 else mine
-    return ordered
+    sizes = [(len(tests) + lane) // lanes for lane in range(lanes)]  # as they are cut
+    parts: list[list[Test]] = [[] for _ in sizes]
+    full = [0] * lanes
+    for place in sorted(range(len(tests)), key=lambda place: -seconds[place]):
+        open_lanes = [lane for lane in range(lanes) if len(parts[lane]) < sizes[lane]]
+        lane = min(open_lanes, key=lambda lane: full[lane])
+        parts[lane].append(tests[place])
+        full[lane] += seconds[place]
+    return [test for part in parts for test in (*part[:1], *part[1:][-1:], *part[1:-1])]
