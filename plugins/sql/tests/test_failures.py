@@ -125,6 +125,19 @@ class Java(Exception):
             "Invalid UUID string: 9a3d%b7e3. The checkpoint is in '/kept'.",
         ),
         (
+            Java(
+                'Error at index 2 in: "47!7"',
+                "at java.base/java.util.UUID.fromString1(UUID.java:1)",
+            ),
+            "Error at index 2 in: \"47!7\". The checkpoint is in '/kept'.",
+        ),
+        (
+            Java(
+                "malformed input around byte 76", "at a.state.SchemaHelper$SchemaReader.read(a:1)"
+            ),
+            "malformed input around byte 76. The checkpoint is in '/kept'.",
+        ),
+        (
             RuntimeError(START),
             "JsonEOFException: Unexpected end-of-input. The checkpoint is in '/kept'.",
         ),

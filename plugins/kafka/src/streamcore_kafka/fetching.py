@@ -183,7 +183,10 @@ class Fetcher:
         ):
             self._lose(partition, self._ends[partition], "the partition was deleted")
             return self._reached(consumer, partition, self._ends[partition])
-        return self._remember(error)
+        self._remember(error)
+        if error.code() == codes._BAD_COMPRESSION:  # it would be fetched again and again
+            raise self._stuck(partition)
+        return None
 
     def _remember(self, error: Any) -> None:
         codes = client.KafkaError

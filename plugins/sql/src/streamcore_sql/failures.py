@@ -29,7 +29,10 @@ _REMEMBERED = re.compile(
     r"(?i)checkpoint|checksum|state ?store|snapshot|changelog|log file|Invalid UUID"
 )
 """What Spark says of the files of a checkpoint."""
-_REMEMBERING = re.compile(r"MetadataLog|StreamMetadata|OffsetSeq|CommitLog|RocksDB|CheckpointFile")
+_REMEMBERING = re.compile(
+    r"MetadataLog|StreamMetadata|UUID\.fromString|OffsetSeq|CommitLog|RocksDB|StateSchema"
+    r"|SchemaHelper|CheckpointFile"
+)
 """Where it reads and writes them."""
 _PLAN = re.compile(r";\n(?=['~!]?\w)")
 _PREFIX = re.compile(r"\b_q\d+_")
