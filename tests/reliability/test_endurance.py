@@ -54,7 +54,13 @@ def hourly(samples):
     return 3600 * statistics.median((b - a) / (then - now) for (now, a), (then, b) in pairs)
 
 
-@scenario(31, small={"minutes": 1}, full={"minutes": 60}, always=False)
+@scenario(
+    31,
+    small={"minutes": 1, "batches": 100},
+    full={"minutes": 60, "batches": 10_000},
+    always=False,
+    timeout=6 * 3600,
+)
 def test_batch_after_batch_leaves_memory_files_and_threads_as_they_were(broker, bench, scale):
     """The figures are those of the minutes after a warm-up, which takes a fifth of them more."""
     bench = bench(broker)
@@ -64,7 +70,7 @@ def test_batch_after_batch_leaves_memory_files_and_threads_as_they_were(broker, 
     length, batches = 60 * scale.minutes, 0
     warm = time.monotonic() + length / 5
     samples, heaps, due = [], [], warm
-    while (now := time.monotonic()) < warm + length:
+    while (now := time.monotonic()) < warm + length or batches < scale.batches:
         bench.ledger.send(20)
         bench.live.wait_for(bench.ledger.rows, 300, bench.copy.check)
         batches += now >= warm

@@ -141,7 +141,14 @@ class Java(Exception):
             RuntimeError(START),
             "JsonEOFException: Unexpected end-of-input. The checkpoint is in '/kept'.",
         ),
-        (Java("Division by zero.", "at StateStoreRDD.compute(a:1)"), "Division by zero."),
+        (
+            Java("batch 8 doesn't exist", "at a.MicroBatchExecution.constructNextBatch(a:1)"),
+            "batch 8 doesn't exist. The checkpoint is in '/kept'.",
+        ),
+        (
+            Java("[STREAM_FAILED] [DIVIDE_BY_ZERO] Division by zero.", "at StateStoreRDD.a(a:1)"),
+            "[DIVIDE_BY_ZERO] Division by zero.",
+        ),
         (
             RuntimeError(OURS.split(". Set")[0]),
             "topic 't' partition 0 offset 5: 'x' is not a number",

@@ -16,6 +16,7 @@ from .source import NOWHERE, Place
 _OURS = re.compile(r"streamcore[\w.]*\.errors\.\w+: |(?m:^)streamcore\w*(?:\.\w+)*\.[A-Z]\w*: ")
 _RAISED = re.compile(r"(?m)^(?:[\w.]+\.)?(\w*(?:Error|Exception|Failed|Interrupt)\w*): ")
 _CONDITION = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
+_NAMED_BY_SPARK = re.compile(r"\[(?!STREAM_FAILED)[A-Z][A-Z0-9]*_[A-Z0-9_.]+\]")
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
 _JAVA = re.compile(
     r"\n\s*(?:at [\w$.]+\(|\.\.\. \d+ (?:more|elided)|Driver stacktrace|JVM stacktrace)"
@@ -151,10 +152,17 @@ def is_of_checkpoint(error: BaseException) -> bool:
 def with_checkpoint(error: BaseException, folder: str | None) -> str:
     """What went wrong, with the checkpoint's folder where the failure has to do with that."""
     told = message_of(error)
-    if folder is None or not is_of_checkpoint(error):
+    if folder is None or not (is_of_checkpoint(error) or _is_unexpected(error)):
         return told
     shown = folder.removeprefix("file://")
     return told if shown in told else f"{told.rstrip('.')}. The checkpoint is in '{shown}'."
+
+
+def _is_unexpected(error: BaseException) -> bool:
+    """Whether a running query failed by what Spark has no name for, as where files are missing."""
+    text = _text(error)
+    told = _OURS.search(text) or "Traceback (most recent call last)" in text
+    return not told and bool(_stacks(error)) and not _NAMED_BY_SPARK.search(text)
 
 
 def _causes(error: BaseException) -> Iterator[Any]:
