@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyruhvro import serialize_record_batch_spawn
+from pyruhvro import serialize_record_batch
 from streamcore import RecordError
 
 from .arrays import Unsupported
@@ -75,8 +75,7 @@ class DatumWriter:
             columns.append(flatten(column))
             names.append(f"f{place}")
         batch = pa.RecordBatch.from_arrays(columns, names)
-        # its other way, by a thread that may block, takes longer for few rows
-        written: list[bytes] = serialize_record_batch_spawn(batch, schema, 1)[0].to_pylist()
+        written: list[bytes] = serialize_record_batch(batch, schema, 1)[0].to_pylist()
         return written
 
     def _one_by_one(self, rows: pa.RecordBatch) -> list[bytes]:
