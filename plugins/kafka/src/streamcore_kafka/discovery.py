@@ -68,31 +68,21 @@ class Cluster:
         if self._kafka.topic_pattern is not None:
             pattern = java_pattern(self._kafka.topic_pattern)
             names = {name for name in self._names() if matches(pattern, name)}
-        if not names:
-            return {}
         listed = self._kafka.topic_pattern is None
-        answers = self._ask(
-            lambda admin, wait: admin.describe_topics(
-                client.TopicCollection(sorted(names)), request_timeout=wait
-            ),
-            missing=self._missing if listed and not tolerant else lambda name: None,
-        )
+        answers = self._described(names, self._missing if listed and not tolerant else _left_out)
         return {
             name: Topic(_id(topic), self._wanted(each.id for each in topic.partitions))
             for name, topic in answers.items()
             if listed or not topic.is_internal
         }
 
+    def ids(self, names: Iterable[str]) -> dict[str, str]:
+        """The ids of those of these topics that are there."""
+        return {name: _id(topic) for name, topic in self._described(names, _left_out).items()}
+
     def forbidden(self, names: Iterable[str], *, writing: bool) -> list[str]:
         """Those of these topics that we may not read, or not write."""
-        answers = self._ask(
-            lambda admin, wait: admin.describe_topics(
-                client.TopicCollection(sorted(names)),
-                include_authorized_operations=True,
-                request_timeout=wait,
-            ),
-            missing=self._missing,
-        )
+        answers = self._described(names, self._missing, include_authorized_operations=True)
         enough = {"WRITE" if writing else "READ", "ALL"}
         # An old broker does not say, which is no reason to complain.
         told = {name: topic.authorized_operations for name, topic in answers.items()}
@@ -167,12 +157,17 @@ class Cluster:
         answers = self._asking.ask(ask)
         return {Partition(tp.topic, tp.partition): each.offset for tp, each in answers.items()}
 
-    def _ask(
-        self,
-        question: Callable[[Any, float], Mapping[Any, Future[Any]]],
-        missing: Callable[[Any], None],
-    ) -> dict[Any, Any]:
-        return self._asking.ask(lambda admin, wait: _answers(question(admin, wait), missing))
+    def _described(
+        self, names: Iterable[str], missing: Callable[[Any], None], **more: bool
+    ) -> dict[str, Any]:
+        if not (wanted := sorted(names)):
+            return {}
+
+        def ask(admin: Any, wait: float) -> dict[str, Any]:
+            topics = client.TopicCollection(wanted)
+            return _answers(admin.describe_topics(topics, request_timeout=wait, **more), missing)
+
+        return self._asking.ask(ask)
 
     def _missing(self, name: str) -> None:
         raise TopicGone(
@@ -192,6 +187,10 @@ def _answers(futures: Mapping[Any, Future[Any]], missing: Callable[[Any], None])
     return answers
 
 
+def _left_out(name: Any) -> None:
+    """What is missing is none of the answers."""
+
+
 def _known(answers: dict[Any, Any]) -> dict[Any, Any]:
     """The same; raises if a leader did not answer, of which the client says only 'no offset'.
 
@@ -207,7 +206,7 @@ def _absent(admin: Any, place: Any, wait: float) -> None:
     """Raise for a partition that the client cannot find: it is gone, or has no leader for now."""
     named = client.TopicCollection([place.topic])
     described = admin.describe_topics(named, request_timeout=wait)
-    for topic in _answers(described, lambda name: None).values():
+    for topic in _answers(described, _left_out).values():
         if place.partition in {each.id for each in topic.partitions}:
             raise _leaderless(place)
     raise TopicGone(f"{Partition(place.topic, place.partition)} does not exist.")

@@ -81,7 +81,9 @@ class Tracker:
         self._planning = True
         if not self._is_due():
             try:
-                return self._advance(start, rows, size)
+                end = self._advance(start, rows, size)
+                if end is start or self._are_the_same():
+                    return end
             except TopicGone:
                 pass  # gone since the last discovery: look again, and say what is left
         known = {partition.topic for partition in start.positions}
@@ -103,7 +105,9 @@ class Tracker:
         }
         # Where the log was cut off, its new end is where we stand, although that is a step back.
         reached |= {each: end for each, end in self._cut_off.items() if each in known}
-        if reached == start.positions and not start.initial:
+        # A topic created anew that ends where the old one did has been read to no offset yet.
+        nothing_new = reached == start.positions and len(known) == len(start.positions)
+        if nothing_new and not start.initial:
             return start
         since = {
             each: begins[each]
@@ -134,6 +138,14 @@ class Tracker:
         self._discovered = time.monotonic()
         self._just_discovered = True
         return self._topics
+
+    def _are_the_same(self) -> bool:
+        """Whether no topic was created anew since the last discovery.
+
+        It would soon reach beyond the offsets of the old one, and be read from the middle.
+        """
+        ids = {name: topic.id for name, topic in self._topics.items()}
+        return self._cluster.ids(ids) == ids
 
     def _still_there(self, start: Progress) -> dict[Partition, int]:
         kept = {}

@@ -232,6 +232,38 @@ def test_a_topic_created_again_between_discoveries_is_read_from_its_first_record
     assert query.until(2) == rows_of(2, 10)
 
 
+def test_a_topic_created_again_is_never_read_from_the_middle(
+    drive, produce, kafka, kafka_topic, people, rows_of, delete
+):
+    """Beyond the offsets of the old one, nothing but its id tells them apart."""
+    topic = kafka_topic()
+    produce(topic, people(2))
+    strict, tolerant = drive(topic, NEVER), drive(topic, {**NEVER, **TOLERANT})
+    strict.batch(), tolerant.batch()
+    delete(topic)
+    kafka.create_topic(topic)
+    produce(topic, people(5, 10))
+    with pytest.raises(DataLossError, match="was deleted and created again"):
+        strict.batch()
+    assert tolerant.batch() == rows_of(5, 10)
+    assert tolerant.batch() == []
+
+
+def test_a_topic_created_again_that_ends_at_the_same_offset_is_read_whole(
+    drive, produce, kafka, kafka_topic, people, rows_of, delete, caplog
+):
+    topic = kafka_topic()
+    produce(topic, people(3))
+    query = drive(topic, {**ALWAYS, **TOLERANT})
+    query.batch()
+    delete(topic)
+    kafka.create_topic(topic)
+    produce(topic, people(3, 10))
+    assert query.batch() == rows_of(3, 10)
+    assert query.batch() == []
+    assert caplog.text.count("was deleted and created again") == 1
+
+
 def test_a_log_that_ends_before_where_we_are_fails_or_goes_on_from_its_end(
     drive, produce, kafka_topic, people, rows_of, monkeypatch
 ):
