@@ -167,7 +167,9 @@ def read_old(oracle, old, new, batch):
 def test_a_changed_table_reads_old_datums_as_fastavro_does(data):
     old, new = data.draw(evolutions(st.sampled_from(["", " NOT NULL"])))
     expected, ours = read_old(fastavro_read, old, new, data.draw(batches(old)))
-    assert ours == expected
+    assert {index: ours[index] for index in expected} == expected
+    # It refuses text for a number even in a list of none; Avro's rules refuse what is there.
+    assert all([] in ours[index].values() for index in ours.keys() - expected.keys())
 
 
 @settings(RELAXED, max_examples=80)

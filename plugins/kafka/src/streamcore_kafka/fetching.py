@@ -145,6 +145,10 @@ class Fetcher:
         topics = {each.topic for each in self._ends}
         if len(topics) == 1:
             topic = next(iter(topics))
+            numbers = list(map(client.Message.partition, messages))
+            if numbers and numbers.count(numbers[0]) == len(numbers):  # mostly: cheaper than groups
+                yield Partition(topic, numbers[0]), messages
+                return
             for number, run in itertools.groupby(messages, client.Message.partition):
                 yield Partition(topic, number), list(run)
             return

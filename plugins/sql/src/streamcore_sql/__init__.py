@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from streamcore import Connector, Format, hookimpl
 
-from .errors import SqlError
-from .parser import parse
-from .source import Source
-
 if TYPE_CHECKING:
     import click
 
+    from .errors import SqlError
     from .jobs import Job
+    from .parser import parse
     from .session import Session
+    from .source import Source
 
 __all__ = ["Job", "Session", "Source", "SqlError", "parse"]
 
@@ -50,13 +50,17 @@ def register_commands() -> Iterable[click.Command]:
     return run, sql, check, infer, why, schema, jobs, stop, lag
 
 
+_HOMES = {
+    "Job": "jobs",
+    "Session": "session",
+    "Source": "source",
+    "SqlError": "errors",
+    "parse": "parser",
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "Session":  # imported when asked for, so that commands which run no SQL stay quick
-        from .session import Session
-
-        return Session
-    if name == "Job":
-        from .jobs import Job
-
-        return Job
-    raise AttributeError(f"module 'streamcore_sql' has no attribute '{name}'")
+    """Import it when asked for: commands and workers that run no SQL start without it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'streamcore_sql' has no attribute '{name}'")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
