@@ -21,9 +21,10 @@ from ..checks import check_table
 from ..errors import OptionError
 from ..registry import installed
 from ..table import Table
+from .beginning import beginning
 from .carrier import unpack
 from .types import spark_schema, table_of
-from .words import speak_for, speaking
+from .words import speak_for
 
 Part = TypeVar("Part")
 
@@ -76,10 +77,8 @@ class StreamcoreDataSource(DataSource):
 
     def _heard(self, part: Part, table: Table, method: str) -> Part:
         """Have what is said here, and later in tasks, reach whoever runs the query."""
-        if not table.reports:
-            return part
         speak_for(table)
-        speaking(part, table, method)
+        beginning(part, table, method)
         return part
 
     def _resolve(self, schema: StructType, *, writing: bool) -> tuple[Connector, Table]:

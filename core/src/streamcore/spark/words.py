@@ -7,8 +7,6 @@ whose words would end up bare in its own log.
 from __future__ import annotations
 
 import logging
-from functools import wraps
-from typing import Any
 
 from .. import reports
 from ..table import Table
@@ -41,15 +39,3 @@ def speak_for(table: Table) -> None:
     if table.reports and reports.listening() is None:  # who listens hears its own words anyway
         _sender.table = table
         logging.getLogger(_LOGGER).addHandler(_sender)
-
-
-def speaking(part: Any, table: Table, name: str) -> None:
-    """Have a method of a reader or writer speak for its table, in whatever process it is called."""
-    method = getattr(type(part), name)  # a bound one would find this wrapper when it is unpickled
-
-    @wraps(method)
-    def call(*given: Any) -> Any:
-        speak_for(table)
-        return method(part, *given)
-
-    setattr(part, name, call)
