@@ -25,8 +25,8 @@ log = logging.getLogger("streamcore.kinesis")
 
 _FOLLOWED = 10
 """Empty answers to follow before the rest of a shard is left to the next batch."""
-_LOOKS, _WITHIN = 2, 1.05
-"""Most reads of a shard within so many seconds; the service allows five, tasks need the rest."""
+_LOOKS, _WITHIN = 2, 1.2
+"""Most reads of a shard within so many seconds; the service allows five in one, tasks included."""
 _KEPT = 24 * 3_600_000
 """Every stream keeps a record for at least so many milliseconds."""
 _STALE = 3_600_000
