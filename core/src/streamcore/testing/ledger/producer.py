@@ -22,6 +22,7 @@ class Ledger:
         self._homes: dict[str, int] = {}
         self._partitions = 0
         self._aborted = 0
+        self._kept: Any = None
         self._lock = threading.Lock()
         self._running: threading.Thread | None = None
         self._over = threading.Event()
@@ -34,13 +35,20 @@ class Ledger:
     def send(self, count: int, *, pad: int = 0) -> None:
         """Write that many more rows, each with `pad` bytes of ballast."""
         with self._lock:  # rows of one key are in order, whoever sends
-            producer = self._producer()
+            producer = self._kept or self._producer()
             ballast = "x" * pad
             for _ in range(count):
                 key = self._random.choice(self._keys)
                 self._produce(producer, key, self.sent[key], ballast)
                 self.sent[key] += 1
             _deliver(producer)
+
+    def keep_producer(self) -> None:
+        """Send with one producer from now on: to open one takes half a second.
+
+        Not for tests that hurt brokers: it may find itself fenced for good.
+        """
+        self._kept = self._producer()
 
     def pin(self, partitions: int) -> None:
         """Keep each key in one partition, so that its order outlives new ones; those get keys, too.
