@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from streamcore.testing.codec import build
 from streamcore.types import arrow_field
-from streamcore_formats.decoding import chunks
+from streamcore_formats.decoding import TwoPathDecoder, chunks, size_of
 
 SCHEMA = pa.schema(
     [
@@ -286,8 +286,29 @@ def test_raw_takes_what_is_too_long_or_too_short():
 def test_batches_are_cut_into_chunks_without_a_gap_or_an_overlap(sizes):
     messages = [bytes(size) if size else None for size in sizes]
     cut = list(chunks(messages))
-    parts = [chunk for _, chunk, _ in cut]
-    assert [start for start, _, _ in cut] == [sum(map(len, parts[:n])) for n in range(len(cut))]
+    parts = [chunk for _, chunk in cut]
+    assert [start for start, _ in cut] == [sum(map(len, parts[:n])) for n in range(len(cut))]
     assert [message for chunk in parts for message in chunk] == messages
     assert max(map(len, parts)) <= 16_384
-    assert [most for _, _, most in cut] == [max(len(m or b"") for m in chunk) for chunk in parts]
+
+
+@pytest.mark.parametrize("identifier", ["csv", "json", "debezium-json", "raw"])
+def test_large_messages_between_small_ones_are_read_a_few_at_a_time(identifier):
+    texts = [f"{n}{'x' * (n % 64 == 7) * 1_000_000}" for n in range(2_560)]
+    written = {"csv": "%s", "raw": "%s", "json": '{"text":"%s"}'}
+    body = written.get(identifier, '{"before":null,"after":{"text":"%s"},"op":"c"}')
+    schema = pa.schema([arrow_field("text", "STRING")])
+    read: list[int] = []
+
+    class Watched(TwoPathDecoder):
+        def _fast_part(self, columns, start, count):
+            read.append(size_of(messages[start : start + count]))
+            return super()._fast_part(columns, start, count)
+
+    decoder = build(identifier).decoder(schema)
+    decoder.__class__ = Watched
+    messages = [(body % text).encode() for text in texts]
+    decoded = decoder.decode(messages)
+    assert decoded.rows["text"].to_pylist() == texts
+    assert sum(read) == size_of(messages)
+    assert max(read) <= 16 * 2**20 < size_of(messages)

@@ -65,9 +65,9 @@ class _EnvelopeReader:
         self._decode = msgspec.json.Decoder(whole).decode
         self._no_message, self._no_envelope = whole(), told()
 
-    def __call__(self, messages: Messages, longest: int) -> Columns:
+    def __call__(self, messages: Messages) -> Columns:
         envelope = self._envelope
-        roots, doubtful = decoded(messages, longest, self._decode, self._no_message)
+        roots, doubtful = decoded(messages, self._decode, self._no_message)
         envelopes = roots
         if envelope.wrapped:
             nothing = self._no_envelope

@@ -20,7 +20,7 @@ from . import temporal, texts
 from .csv import Csv
 from .texts import Finished
 
-MOST = 1000
+MOST = 3000
 """Lines from which on the fixed cost of Arrow's parser is earned back."""
 
 # Called as functions, with options made once: the wrappers around them cost as much as the work.
@@ -60,9 +60,9 @@ class FewLines:
         self._finishers = finishers
         self._literals = [pa.scalar(literal, pa.string()) for literal in literals]
         self._groups = _groups(wanted)
-        order = [schema.names.index(wanted[at].name) for each in self._groups for at in each.places]
-        self._turns = [_every(self._width, place) for place in order]
-        self._ends = _every(self._width, len(schema))
+        places = [at for each in self._groups for at in each.places]
+        self._order = [schema.names.index(wanted[at].name) for at in places]
+        self._turns, self._reach = [b""] * (len(places) + 1), 0
         self._last = -1, pa.array([], pa.int32())
 
     def __call__(self, whole: bytes, count: int) -> list[Finished] | None:
@@ -72,7 +72,7 @@ class FewLines:
             return None
         _, ends, held = cells.buffers()
         ends, data = memoryview(ends).cast("i"), held.to_pybytes()
-        last = ends[count * len(self._turns)]
+        last = ends[count * len(self._order)]
         if data[last:] != b"\n" * (count - 1):
             return None
         may_be_null = self._literals and self._has_literal(cells)
@@ -125,8 +125,13 @@ class FewLines:
     def _turned(self, count: int) -> pa.Int32Array:
         """Where the cells of columns are among those of lines."""
         if self._last[0] != count:  # batches of one size come in a row
-            turns = [turn[: 4 * count] for turn in self._turns]
-            data = pa.py_buffer(b"".join([*turns, self._ends[: 4 * (count - 1)]]))
+            if count > self._reach:  # no more than is needed: a task may have one batch only
+                self._reach = 2 * count
+                line_ends = self._width - 1
+                self._turns = [_every(self._width, n, 2 * count) for n in (*self._order, line_ends)]
+            *turns, ends = self._turns
+            parts = [turn[: 4 * count] for turn in turns]
+            data = pa.py_buffer(b"".join([*parts, ends[: 4 * (count - 1)]]))
             self._last = count, pa.Array.from_buffers(pa.int32(), data.size // 4, [None, data], 0)
         return self._last[1]
 
@@ -159,8 +164,8 @@ def _misplaced(delimiter: str, quote: str) -> Callable[[bytes], object]:
     return re.compile(f"{mark}(?:(?!{end})|(?<!{end}{mark}))".encode()).search
 
 
-def _every(width: int, place: int) -> bytes:
-    return array("i", range(place, width * MOST, width)).tobytes()
+def _every(width: int, place: int, count: int) -> bytes:
+    return array("i", range(place, width * count, width)).tobytes()
 
 
 def _strings(count: int, offsets: bytes | pa.Buffer, data: bytes) -> pa.StringArray:

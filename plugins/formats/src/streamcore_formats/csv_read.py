@@ -16,7 +16,17 @@ from . import texts
 from .csv import Csv
 from .csv_exact import cell_reader, exact_reader
 from .csv_few import MOST, FewLines
-from .decoding import Columns, Fast, Messages, TwoPathDecoder, doubt_everything, wanted_fields
+from .decoding import (
+    Columns,
+    Fast,
+    Messages,
+    TwoPathDecoder,
+    doubt_everything,
+    in_one_piece,
+    joined,
+    wanted_fields,
+    weigh,
+)
 from .texts import Finished, each_value
 
 _MANY = MOST
@@ -62,7 +72,7 @@ class _LineReader:
         self._special_to_few = [mark for mark in (b"\r", escape) if mark]
         self._starts_anyhow = not plugin.allow_comments and not plugin.trim_spaces
 
-    def __call__(self, messages: Messages, longest: int) -> Columns:
+    def __call__(self, messages: Messages) -> Columns:
         whole = self._plain_text(messages)
         columns = None
         if whole is not None:
@@ -70,7 +80,7 @@ class _LineReader:
         if columns is None:
             kept, lines = self._well_formed(messages)
             columns = self._columns(b"\n".join(lines), kept, len(messages)) if lines else None
-        return self._nothing(messages, longest) if columns is None else columns
+        return self._nothing(messages) if columns is None else columns
 
     def _columns(self, whole: bytes, kept: Sequence[int], count: int) -> Columns | None:
         """What the lines of the messages that were kept hold; None if they are no such lines."""
@@ -96,7 +106,8 @@ class _LineReader:
         """
         if not self._starts_anyhow or not all(messages):
             return None
-        whole = b"\n".join(messages)  # type: ignore[arg-type]
+        whole = joined(messages)
+        weigh(messages, len(whole))
         for mark in self._special if len(messages) >= _MANY else self._special_to_few:
             if mark in whole:
                 return None
@@ -104,6 +115,7 @@ class _LineReader:
 
     def _well_formed(self, messages: Messages) -> tuple[Sequence[int], Sequence[bytes]]:
         """The messages that are one line of the plain grammar, and where they stand."""
+        weigh(messages)
         lines = pa.array([m if m and _is_text(m) else None for m in messages], pa.binary())
         fine = pc.match_substring_regex(lines, self._grammar)
         for start in (_BOM, *((b"#", b" ") if self._plugin.allow_comments else ())):
@@ -134,7 +146,7 @@ class _LineReader:
             table = self._table(whole, is_text, skip)
         if table.num_rows + len(ragged) != count:
             return None
-        columns = [column.combine_chunks() for column in table.columns]
+        columns = [in_one_piece(column) for column in table.columns]
         return columns[: len(self._places)], ragged
 
     def _table(self, whole: bytes, is_text: bool, skip: Callable[[Any], str] | None) -> pa.Table:

@@ -13,6 +13,14 @@ from .unreadable import Unreadable
 
 _CHUNK_ROWS = 16_384
 _CHUNK_BYTES = 4 * 2**20
+_MOST_BYTES = 4 * _CHUNK_BYTES
+_JOINED = 2048
+_SAMPLED = 64
+"""One message of so many is weighed: touching all of them long before they are read is slow."""
+
+# glibc hands large blocks back to the system when they are freed, to get them again page by page:
+# a fifth of the time of csv. Up to the size of the largest that was ever freed it keeps them.
+bytes(_CHUNK_BYTES)
 
 Messages = Sequence[bytes | None]
 
@@ -28,6 +36,10 @@ class Rows(NamedTuple):
 NO_ROWS = Rows(())
 
 
+class Huge(Exception):  # noqa: N818 - a size, not a mistake
+    """A chunk has far more bytes than were estimated, so it is better cut in two."""
+
+
 class Columns(NamedTuple):
     """What a chunk of messages turned into, column by column.
 
@@ -41,11 +53,8 @@ class Columns(NamedTuple):
     kinds: pa.Int8Array | None = None
 
 
-Fast = Callable[[Messages, int], Columns]
-"""Reads a chunk of messages at once, and doubts whatever it cannot prove.
-
-It is told how many bytes the longest of them has at the most.
-"""
+Fast = Callable[[Messages], Columns]
+"""Reads a chunk of messages at once, and doubts whatever it cannot prove; may find it Huge."""
 
 
 Exact = Callable[["bytes | None"], Rows]
@@ -56,7 +65,7 @@ def doubt_everything(fields: Sequence[pa.Field]) -> Fast:
     """The fast path of a shape that has none."""
     none, no_kinds = pa.array([], pa.int32()), pa.array([], pa.int8())
     arrays = [pa.array([], field.type) for field in fields]
-    return lambda messages, _: Columns(arrays, range(len(messages)), none, no_kinds)
+    return lambda messages: Columns(arrays, range(len(messages)), none, no_kinds)
 
 
 class _Part(NamedTuple):
@@ -88,8 +97,7 @@ class TwoPathDecoder:
         rejected: list[Rejected] = []
         parts: list[_Part] = []
         ignored = 0
-        for start, chunk, longest in chunks(messages):
-            columns = self._fast(chunk, longest)
+        for start, chunk, columns in self._read(0, messages):
             part = self._fast_part(columns, start, len(chunk))
             if columns.doubtful:
                 exact, dropped = self._settle(chunk, columns.doubtful, start, rejected)
@@ -97,6 +105,20 @@ class TwoPathDecoder:
                 ignored += dropped
             parts.append(part)
         return self._joined(parts, rejected, ignored)
+
+    def _read(self, first: int, messages: Messages) -> Iterator[tuple[int, Messages, Columns]]:
+        """Chunk by chunk what the fast path makes of these messages, and where they stand."""
+        for start, chunk in chunks(messages):
+            try:
+                columns = self._fast(chunk)
+                if columns.doubtful:
+                    weigh(chunk)
+            except Huge:
+                half = len(chunk) // 2
+                yield from self._read(first + start, chunk[:half])
+                yield from self._read(first + start + half, chunk[half:])
+            else:
+                yield first + start, chunk, columns
 
     def _settle(
         self, chunk: Messages, doubtful: Iterable[int], start: int, rejected: list[Rejected]
@@ -162,32 +184,47 @@ def wanted_fields(schema: pa.Schema, columns: Sequence[str] | None) -> list[pa.F
     return [schema.field(name) for name in (schema.names if columns is None else columns)]
 
 
-def chunks(messages: Messages) -> Iterator[tuple[int, Messages, int]]:
+def chunks(messages: Messages) -> Iterator[tuple[int, Messages]]:
     """Cut a batch where the cost of a call is spread, and the working set stays in the cache.
 
-    Each chunk comes with its place and the most bytes that one of its messages has. Sizes are
-    asked for chunk by chunk, so that no message is touched long before it is read.
+    Each chunk comes with its place. How many bytes it has is estimated.
     """
     start, count = 0, len(messages)
     while start < count:
-        whole = not start and count <= _CHUNK_ROWS
-        chunk = messages if whole else messages[start : start + _CHUNK_ROWS]
-        sizes = _sizes(chunk)
-        longest = max(sizes, default=0)
-        size = sum(sizes) if longest * len(chunk) > _CHUNK_BYTES else 0
-        while 2 * size > 3 * _CHUNK_BYTES and len(chunk) > 1:  # each turn takes a third off
-            chunk = chunk[: max(1, len(chunk) * _CHUNK_BYTES // size)]
-            sizes = _sizes(chunk)
-            size, longest = sum(sizes), max(sizes, default=0)
-        yield start, chunk, longest
-        start += len(chunk)
+        most = min(_CHUNK_ROWS, count - start)
+        sample = messages[start : start + most : _SAMPLED]
+        average = size_of(sample) // len(sample)
+        if average * most > _CHUNK_BYTES:
+            most = max(1, _CHUNK_BYTES // average)
+        yield start, messages if most == count else messages[start : start + most]
+        start += most
 
 
-def _sizes(messages: Messages) -> list[int]:
+def weigh(messages: Messages, size: int | None = None) -> None:
+    """Raise Huge if these messages, of so many bytes together, are too much to be read at once."""
+    if len(messages) > 1 and (size_of(messages) if size is None else size) > _MOST_BYTES:
+        raise Huge
+
+
+def size_of(messages: Messages) -> int:
+    """How many bytes these messages have together."""
     try:
-        return list(map(len, messages))  # type: ignore[arg-type]
+        return sum(map(len, messages))  # type: ignore[arg-type]
     except TypeError:  # there is a None among them
-        return list(map(len, filter(None, messages)))
+        return sum(map(len, filter(None, messages)))
+
+
+def joined(messages: Messages) -> bytes:
+    """The messages as lines, joined block by block: joining looks at each message twice."""
+    if len(messages) <= _JOINED:
+        return b"\n".join(messages)  # type: ignore[arg-type]
+    starts = range(0, len(messages), _JOINED)
+    return b"\n".join([b"\n".join(messages[start : start + _JOINED]) for start in starts])  # type: ignore[arg-type]
+
+
+def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array, which is no copy where it is one already."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def batch_of(arrays: Sequence[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:

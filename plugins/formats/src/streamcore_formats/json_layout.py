@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from .decoding import Columns, Fast, Messages
+from .decoding import Columns, Fast, Messages, in_one_piece, joined, weigh
 from .json_exact import Rules
 from .json_pieces import NUMBER, TEXT, Doubt, Piece, both, piece_reader, unwanted
 
@@ -68,19 +68,19 @@ class LayoutReader:
         self._pieces: list[Piece] | None = None
         self._pause = 0
 
-    def __call__(self, messages: Messages, longest: int) -> Columns:
+    def __call__(self, messages: Messages) -> Columns:
         if not self.is_due(len(messages)):
-            return self._typed(messages, longest)
+            return self._typed(messages)
         try:
             arrays, sure = self._by_template(messages)
         except Doubt:
             self._pause, self._pieces = _PAUSE, None
-            return self._typed(messages, longest)
+            return self._typed(messages)
         if len(sure) == len(messages):
             return Columns(arrays)
         if 2 * len(sure) < len(messages):
             self._pause, self._pieces = _PAUSE, None
-        return self._completed(messages, longest, arrays, sure)
+        return self._completed(messages, arrays, sure)
 
     def is_due(self, count: int) -> bool:
         """Whether to try a template on so many messages; asking shortens a pause."""
@@ -90,11 +90,11 @@ class LayoutReader:
         return False
 
     def _completed(
-        self, messages: Messages, longest: int, arrays: Sequence[pa.Array], sure: Sequence[int]
+        self, messages: Messages, arrays: Sequence[pa.Array], sure: Sequence[int]
     ) -> Columns:
         known = set(sure)
         rest = [index for index in range(len(messages)) if index not in known]
-        others = self._typed([messages[index] for index in rest], longest)
+        others = self._typed([messages[index] for index in rest])
         order = pc.array_sort_indices(pa.array([*sure, *rest], pa.int32()))
         both = [
             pa.concat_arrays([ours, theirs]).take(order)
@@ -110,7 +110,7 @@ class LayoutReader:
         found: dict[str, pa.Array] = {}
         for piece, column in zip(pieces, table.columns, strict=True):
             read = self._readers.get(piece.key, unwanted)
-            found[piece.key], good = read(column.combine_chunks(), piece)
+            found[piece.key], good = read(in_one_piece(column), piece)
             fine = both(fine, good)
         arrays = [
             found[field.name] if field.name in found else pa.nulls(count, field.type)
@@ -154,9 +154,10 @@ def _split(messages: Messages, count: int) -> tuple[pa.Table, set[int]]:
     means that every message is a line.
     """
     try:
-        whole = b"\n".join(messages)  # type: ignore[arg-type]
+        whole = joined(messages)
     except TypeError:  # there is a None among them, which makes an odd line
         whole = b"\n".join(message or b"" for message in messages)
+    weigh(messages, len(whole))
     ragged: set[int] = set()
 
     def skip(row: Any) -> str:

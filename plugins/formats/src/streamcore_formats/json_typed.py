@@ -7,6 +7,7 @@ what it refuses is left in doubt.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Annotated, Any, NamedTuple, NotRequired, Required, TypedDict
 
 import msgspec
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from msgspec import UNSET
 
 from . import texts
-from .decoding import Columns, Fast, Messages, doubt_everything
+from .decoding import Columns, Fast, Messages, doubt_everything, size_of, weigh
 from .json_exact import Rules, value_reader
 from .json_tree import DEEPEST, is_deep, parse
 from .numbers import FLOAT_LIMIT
@@ -90,38 +91,47 @@ def typed_reader(fields: Sequence[pa.Field], rules: Rules) -> Fast:
     except ValueError:  # msgspec takes no names with quotes, backslashes or control characters
         return doubt_everything(fields)
 
-    def read(messages: Messages, longest: int) -> Columns:
-        records, doubtful = decoded(messages, longest, decode, rows.blank)
+    def read(messages: Messages) -> Columns:
+        records, doubtful = decoded(messages, decode, rows.blank)
         return Columns(rows.columns(records, doubtful), sorted(doubtful))
 
     return read
 
 
 def decoded(
-    messages: Messages, longest: int, decode: Callable[[bytes], Any], blank: Any
+    messages: Messages, decode: Callable[[bytes], Any], blank: Any
 ) -> tuple[list[Any], set[int]]:
     """A record per message, `blank` for those in doubt."""
     records: list[Any] = []
     doubtful: set[int] = set()
-    step = len(messages) if longest <= 2 * DEEPEST else _CACHED
-    for start in range(0, len(messages), step or 1):
-        block = messages[start : start + step]
-        rest = iter(block)
-        while True:
+    rest = iter(messages)
+    size = 0
+    for start in range(0, len(messages), _CACHED):
+        end = min(start + _CACHED, len(messages))
+        while len(records) < end:
             try:
-                records.extend(map(decode, rest))  # type: ignore[arg-type]
+                records.extend(map(decode, islice(rest, end - len(records))))  # type: ignore[arg-type]
             except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
                 doubtful.add(len(records))  # extend keeps what came before the failure
                 records.append(blank)
-            else:
-                break
-        if longest <= 2 * DEEPEST:
+        block = messages[start:end]
+        if not _may_be_deep(block):
             continue
+        size += size_of(block)
+        weigh(messages, size)
         for index, message in enumerate(block, start):
-            if message is not None and len(message) > 2 * DEEPEST and is_deep(bytes(message)):
+            if message is not None and is_deep(bytes(message)):
                 doubtful.add(index)
                 records[index] = blank
     return records, doubtful
+
+
+def _may_be_deep(messages: Messages) -> bool:
+    """Whether one of them is long enough to be nested too deeply."""
+    try:
+        return max(map(len, messages)) > 2 * DEEPEST  # type: ignore[arg-type]
+    except TypeError:  # there is a None among them
+        return max(map(len, filter(None, messages)), default=0) > 2 * DEEPEST
 
 
 # --- types ------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from .decoding import (
     TwoPathDecoder,
     doubt_everything,
     wanted_fields,
+    weigh,
 )
 from .not_null import checked
 from .raw import Endianness, Raw
@@ -83,13 +84,14 @@ def _fast(plugin: Raw, field: pa.Field) -> Fast | None:
     if pa.types.is_binary(kind) or (
         pa.types.is_string(kind) and codecs.lookup(plugin.charset).name == "utf-8"
     ):
-        return lambda messages, _: _texts(messages, field)
+        return lambda messages: _texts(messages, field)
     if kind in _CODES:
-        return lambda messages, _: _numbers(messages, field, plugin.endianness is Endianness.LITTLE)
+        return lambda messages: _numbers(messages, field, plugin.endianness is Endianness.LITTLE)
     return None
 
 
 def _texts(messages: Messages, field: pa.Field) -> Columns:
+    weigh(messages)
     values = pa.array(messages, pa.binary())
     if values.null_count and not field.nullable:
         return _all_in_doubt(field, len(messages))

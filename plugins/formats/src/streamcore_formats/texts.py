@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from streamcore.types import sql_text
 
 from . import numbers, temporal
-from .arrow_texts import cast, has_bytes
+from .arrow_texts import cast, data_of, has_bytes
 from .packed import packer
 from .unreadable import Unreadable, shown
 
@@ -121,9 +121,8 @@ def _decimals(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
 
 
 def _booleans(texts: pa.StringArray) -> pa.Array | None:
-    true, false = pc.equal(texts, "true"), pc.equal(texts, "false")
-    known = true.true_count + false.true_count
-    return true if known == len(texts) - texts.null_count else None
+    # Arrow also reads '1', '0' and capitals
+    return None if data_of(texts).translate(None, b"truefals") else cast(texts, pa.bool_())
 
 
 def _integers(texts: pa.StringArray, kind: pa.DataType) -> pa.Array | None:
