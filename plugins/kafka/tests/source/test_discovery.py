@@ -233,9 +233,10 @@ def test_a_topic_created_again_between_discoveries_is_read_from_its_first_record
 
 
 def test_a_topic_created_again_is_never_read_from_the_middle(
-    drive, produce, kafka, kafka_topic, people, rows_of, delete
+    drive, produce, kafka, kafka_topic, people, rows_of, delete, monkeypatch
 ):
     """Beyond the offsets of the old one, nothing but its id tells them apart."""
+    monkeypatch.setattr(tracking, "_SAME_FOR", 0)
     topic = kafka_topic()
     produce(topic, people(2))
     strict, tolerant = drive(topic, NEVER), drive(topic, {**NEVER, **TOLERANT})
@@ -247,6 +248,31 @@ def test_a_topic_created_again_is_never_read_from_the_middle(
         strict.batch()
     assert tolerant.batch() == rows_of(5, 10)
     assert tolerant.batch() == []
+
+
+def test_an_id_is_asked_for_once_a_second_and_told_a_second_late_at_most(
+    drive, produce, kafka, kafka_topic, people, delete, monkeypatch
+):
+    topic = kafka_topic()
+    produce(topic, people(2))
+    query = drive(topic, NEVER)
+    asked = []
+    ids = Cluster.ids
+    monkeypatch.setattr(Cluster, "ids", lambda *given: asked.append(given) or ids(*given))
+    monkeypatch.setattr(tracking, "_SAME_FOR", 3600)
+    for _ in range(3):
+        query.batch()
+        produce(topic, people(1))
+    delete(topic)
+    kafka.create_topic(topic)
+    produce(topic, people(9, 10))
+    query.batch()
+    assert not asked
+    monkeypatch.setattr(tracking, "_SAME_FOR", 0)
+    produce(topic, people(1, 20))
+    with pytest.raises(DataLossError, match="was deleted and created again"):
+        query.batch()
+    assert len(asked) == 1
 
 
 def test_a_topic_created_again_that_ends_at_the_same_offset_is_read_whole(
