@@ -20,7 +20,9 @@ from streamcore.testing.services.listening import family
 def usage(session):
     """Of its Python processes megabytes and threads; open files of all; threads of its JVM.
 
-    Spark's pools grow to more than a hundred threads before they are used again.
+    Memory is what they have for themselves: of files that are mapped the system drops pages when
+    others need memory, and reads them again. Spark's pools grow to more than a hundred threads
+    before they are used again.
     """
     memory = files = threads = java = 0
     for pid in family(session):
@@ -32,7 +34,7 @@ def usage(session):
                 java += int(fields["Threads"])
             else:
                 threads += int(fields["Threads"])
-                memory += int(fields.get("VmRSS", "0").split()[0])
+                memory += int(fields.get("RssAnon", "0").split()[0])
     return memory / 1024, files, threads, java
 
 
