@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("streamcore.kafka")
 _SECOND_LOOK = 1.0
-_SAME_FOR = 1.0
+_SAME_FOR = 5.0
 """Seconds between questions for ids: the client library loses 160 bytes with each answer."""
 
 

@@ -250,7 +250,7 @@ def test_a_topic_created_again_is_never_read_from_the_middle(
     assert tolerant.batch() == []
 
 
-def test_an_id_is_asked_for_once_a_second_and_told_a_second_late_at_most(
+def test_an_id_is_not_asked_for_with_every_batch_and_noticed_when_it_is(
     drive, produce, kafka, kafka_topic, people, delete, monkeypatch
 ):
     topic = kafka_topic()
