@@ -20,7 +20,7 @@ _SAMPLED = 64
 
 # glibc hands large blocks back to the system when they are freed, to get them again page by page:
 # a fifth of the time of csv. Up to the size of the largest that was ever freed it keeps them.
-bytes(_CHUNK_BYTES)
+bytes(_MOST_BYTES)
 
 Messages = Sequence[bytes | None]
 
